@@ -1,0 +1,1 @@
+"""noiseless: a streaming privacy gateway for smart meters."""

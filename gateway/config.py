@@ -1,0 +1,300 @@
+"""The configuration as pydantic models: every field with unit, default and meaning.
+
+A model says what one field may hold. What fields must be to each other is in :mod:`gateway.checking`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from gateway.privacy import MAX_CELLS, Missing, levels_within
+from gateway.quantities import Duration, Power, refused
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
+_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
+_DEFAULT_PORT = 1883
+_MAX_PORT = 65_535
+
+
+def _name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise refused(
+            "not a name that fits into an MQTT topic", "use letters, digits and . _ : @ - (1 to 128)"
+        )
+    return text
+
+
+def _pointer(text: str) -> str:
+    if not _POINTER.fullmatch(text):
+        raise refused(
+            "not a JSON pointer (RFC 6901)", 'start with "/", as in "/energy_wh" or "/data/0/value"'
+        )
+    return text
+
+
+def _broker_url(text: str) -> str:
+    if text == "embedded":
+        return text
+    remedy = 'write "mqtt://HOST:PORT", as in "mqtt://127.0.0.1:1883", or "embedded"'
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise refused("not a broker's address", remedy) from None
+    if parts.scheme == "mqtts":
+        raise refused("TLS is not available in this version", 'use "mqtt://" on a network you trust')
+    if parts.username or parts.password:
+        raise refused(
+            "credentials in the address end up in logs", "set broker.username and broker.password_file"
+        )
+    if parts.scheme != "mqtt" or not parts.hostname or port == 0 or parts.path not in ("", "/"):
+        raise refused("not a broker's address", remedy)
+    return text
+
+
+def _listen(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not host or not colon or not port.isdigit() or int(port) > _MAX_PORT:
+        raise refused("not an address to listen on", 'write "HOST:PORT", as in "127.0.0.1:8080"')
+    return text
+
+
+def _sqlite(text: str) -> str:
+    if not text.startswith("sqlite:///") or text == "sqlite:///":
+        raise refused(
+            "not a ledger that this version opens", 'write "sqlite:///FILE", as in "sqlite:///noiseless.db"'
+        )
+    return text
+
+
+def _no_wildcard(text: str) -> str:
+    if not text or any(c in text for c in "+#\0{}") or text.startswith(("$", "/")) or text.endswith("/"):
+        raise refused(
+            "not a topic to publish below", 'write one like "noiseless", without + # { } or outer /'
+        )
+    return text
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Pointer = Annotated[str, AfterValidator(_pointer)]
+PowerRange = tuple[Power, Power]
+
+
+class Table(BaseModel):
+    """A TOML table: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BrokerTable(Table):
+    """Where raw readings come from."""
+
+    url: Annotated[str, AfterValidator(_broker_url)] = Field(
+        "mqtt://127.0.0.1:1883", description='the broker of raw readings: "mqtt://HOST:PORT", or "embedded"'
+    )
+    client_id: Name = Field(
+        "noiseless", description="names the persistent session; no other client may use it"
+    )
+    username: str | None = Field(None, description="the user at the broker")
+    password_file: Path | None = Field(None, description="a file that holds the password, and nothing else")
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of the broker."""
+        parts = urlsplit(self.url)
+        return parts.hostname or "127.0.0.1", parts.port or _DEFAULT_PORT
+
+
+class SlotsTable(Table):
+    """How time is cut."""
+
+    length: Duration = Field(30 * 60_000, description="one slot, aligned to UTC; whole seconds")
+    grace: Duration = Field(2 * 60_000, description="how long after its end a slot waits for late readings")
+    clock: Literal["wall", "event"] = Field(
+        "wall",
+        description='"wall", or "event": a slot closes when half the roll has a reading past its end + grace',
+    )
+    missing: Missing = Field(
+        Missing.HOLD,
+        description="what stands for a household whose meter said nothing: hold, floor or symbol",
+    )
+    catch_up: Duration = Field(
+        10 * 60_000, description="after a connect, at most this long waiting for the backlog"
+    )
+    skew: Duration = Field(5 * 60_000, description="how far ahead of our clock a meter's time may be")
+
+
+class Release(Table):
+    """What one release may say; every field may be set per household."""
+
+    epsilon: float | None = Field(
+        None, gt=0, le=20, description="bits per release; levels = the most that fit"
+    )
+    levels: int | None = Field(
+        None, ge=1, le=MAX_CELLS, strict=True, description="k, the exact number of values"
+    )
+    range: PowerRange | None = Field(
+        None, description='public ["LOW", "HIGH"] power; readings outside are clamped'
+    )
+    codebook: Literal["uniform"] | None = Field(None, description='"uniform": equal cells over the range')
+    rounding: Literal["nearest"] | None = Field(
+        None, description='"nearest": the cell that the value lies in'
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.epsilon is not None and self.levels is not None:
+            raise refused("epsilon and levels both say how many values there are", "keep one of them")
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise refused(
+                "the range's ends are not in order", 'write range = ["LOW", "HIGH"] with LOW < HIGH'
+            )
+        return self
+
+    @property
+    def chosen_levels(self) -> int | None:
+        """The number of values k, where this table says it."""
+        return self.levels if self.epsilon is None else levels_within(self.epsilon)
+
+
+class BudgetTable(Table):
+    """What all releases of one household may cost per window."""
+
+    window: Duration = Field(
+        24 * 3_600_000, description="aligned to UTC; a slot belongs to the window of its start"
+    )
+    bits: float | None = Field(
+        None,
+        gt=0,
+        le=1e9,
+        description="per household and window, groups included; left out: what the roll costs",
+    )
+    when_spent: Literal["hold"] = Field(
+        "hold", description='"hold": the last symbol repeats and costs nothing'
+    )
+
+
+class TimeField(Table):
+    """Where a message says its time."""
+
+    at: Pointer = Field(
+        description="pointer to an ISO 8601 text with an offset, or to seconds or ms since 1970"
+    )
+
+
+class UnitField(Table):
+    """Where a message says its unit."""
+
+    at: Pointer = Field(description='pointer to "Wh" or "kWh"')
+
+
+class SourceTable(Table):
+    """One family of messages and how they become readings."""
+
+    topic: str = Field(
+        description='a topic with the household in it: "meters/{household}/reading"; + is one level'
+    )
+    format: Literal["json"] = Field("json", description='"json"')
+    value: Annotated[list[Pointer], BeforeValidator(_as_list)] = Field(
+        min_length=1, description="pointer to the energy, or a list of pointers that are summed"
+    )
+    unit: Literal["Wh", "kWh"] | UnitField = Field(
+        description='"Wh" or "kWh", or {at = "/pointer"} to one of them'
+    )
+    quantity: Literal["interval"] = Field("interval", description='"interval": the energy of one interval')
+    interval: Duration | None = Field(
+        None, description="the interval's length, the slot's or a part of it; left out: the slot's"
+    )
+    stamp: Literal["start", "end"] = Field("start", description="which end of the interval the time stamps")
+    time: TimeField = Field(description='where the message says its time: { at = "/ts" }')
+    household: Name | None = Field(None, description="the household, where the topic does not name one")
+    households: Annotated[list[str], BeforeValidator(_as_list)] = Field(
+        ["*"], min_length=1, description="patterns of the households that this source speaks for"
+    )
+    max_bytes: int = Field(65_536, ge=1, description="longer payloads are kept out")
+
+
+class HouseholdTable(Release):
+    """One household on the roll."""
+
+    id: Name = Field(description="her name in the topics of readings and of releases")
+
+
+class GroupTable(Table):
+    """One aggregate of members."""
+
+    name: Name = Field(description="the group's name in its topic")
+    members: Annotated[list[str], BeforeValidator(_as_list)] = Field(
+        min_length=1, description='ids or patterns of households, as in ["h-0*"]'
+    )
+    query: Literal["sum", "mean"] = Field("sum", description='"sum" or "mean" of the members\' power')
+    epsilon: float | None = Field(
+        None, gt=0, le=20, description="bits that one release may say about one member"
+    )
+    levels: int | None = Field(
+        None, ge=1, le=MAX_CELLS, strict=True, description="k that one member may reach"
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.epsilon is None) == (self.levels is None):
+            raise refused("a group needs epsilon or levels, one of them", "write epsilon = 3, or levels = 8")
+        return self
+
+    @property
+    def reach(self) -> int:
+        """The number of values k that one member may reach."""
+        return levels_within(self.epsilon) if self.epsilon is not None else self.levels or 1
+
+
+class LedgerTable(Table):
+    """Where readings in flight, charges and releases are kept."""
+
+    url: Annotated[str, AfterValidator(_sqlite)] = Field(
+        "sqlite:///noiseless.db",
+        description="the ledger's file; a relative one lies beside the configuration",
+    )
+    commit: Duration = Field(1_000, description="readings are made durable, and acknowledged, this often")
+
+
+class HttpTable(Table):
+    """Metrics and health."""
+
+    listen: Annotated[str, AfterValidator(_listen)] = Field(
+        "127.0.0.1:8080", description="HOST:PORT to listen on"
+    )
+    token_file: Path | None = Field(
+        None, description="a file with the operator's token; without one, no /operator"
+    )
+
+
+class OutputTable(Table):
+    """Where releases go."""
+
+    topic: Annotated[str, AfterValidator(_no_wildcard)] = Field(
+        "noiseless", description="the topic they lie below"
+    )
+
+
+class Config(Table):
+    """The whole configuration."""
+
+    broker: BrokerTable = BrokerTable()
+    slots: SlotsTable = SlotsTable()
+    release: Release = Release()
+    budget: BudgetTable = BudgetTable()
+    source: tuple[SourceTable, ...] = Field((), description="[[source]]: how messages become readings")
+    household: tuple[HouseholdTable, ...] = Field((), description="[[household]]: the roll")
+    group: tuple[GroupTable, ...] = Field((), description="[[group]]: aggregates of members")
+    ledger: LedgerTable = LedgerTable()
+    http: HttpTable = HttpTable()
+    output: OutputTable = OutputTable()

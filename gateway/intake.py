@@ -1,0 +1,127 @@
+"""Messages in: decoded, entered into their slots, journaled, and only then acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from gateway.clocks import Schedule
+from gateway.ledger import Ledger, LedgerThread
+from gateway.mqtt import Message, Session
+from gateway.slots import OpenSlots, Put
+from gateway.sources import Readings, Reason, Sources
+from gateway.telemetry import OperatorMetrics
+
+# Before the first slot is known (event clock), one meter may have this many readings kept.
+_MOST_EARLY = 1_000
+
+
+class Intake:
+    """The way of a reading from a message to its slot.
+
+    Args:
+        sources: how messages become readings.
+        schedule: which readings are too far ahead.
+        ledger: journals the readings.
+        thread: runs the ledger.
+        metrics: counts for the operator.
+
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        schedule: Schedule,
+        ledger: Ledger,
+        thread: LedgerThread,
+        metrics: OperatorMetrics,
+    ) -> None:
+        self._sources = sources
+        self._schedule = schedule
+        self._ledger = ledger
+        self._thread = thread
+        self._metrics = metrics
+        self._early: list[Readings] = []
+        self._early_counts = np.zeros(len(sources.parts), np.int64)
+        self._pending: list[Readings] = []
+        self._sequence = 0
+        self._hurry = asyncio.Event()
+        self._heard = asyncio.Event()
+        self.slots: OpenSlots | None = None
+
+    def replay(self, readings: Readings) -> None:
+        """Enter the journal's readings, which are durable already, before the first slot is opened."""
+        self._schedule.observe(readings)
+        self._early.append(readings)
+
+    def receive(self, messages: Sequence[Message], sequence: int, *, hurry: bool) -> None:
+        """Take a batch of messages; ``sequence`` is acknowledged when they are durable.
+
+        Args:
+            messages: in the order of arrival.
+            sequence: the number of the last one.
+            hurry: the broker waits for acknowledgements.
+
+        """
+        readings, rejected = self._sources.decode(messages)
+        self._schedule.observe(readings)
+        put = self._enter(readings)
+        self._pending.append(put.fresh)
+        self._sequence = sequence
+        self._count(len(messages), len(put.fresh), rejected + put.rejected)
+        self._heard.set()
+        if hurry:
+            self._hurry.set()
+
+    async def first_slot(self) -> int:
+        """Return the first slot of a new ledger, once it can be known."""
+        while (slot := self._schedule.first_slot()) is None:
+            self._heard.clear()
+            await self._heard.wait()
+        return slot
+
+    def open(self, slots: OpenSlots) -> None:
+        """Enter what came before the first slot was known, and from now on straight into ``slots``."""
+        self.slots = slots
+        early, self._early = self._early, []
+        put = self._enter(Readings.joined(early))
+        self._count(0, 0, put.rejected)
+
+    async def commit_every(self, seconds: float, session: Session) -> None:
+        """Commit for ever: every so often, or as soon as the broker waits."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), seconds)
+            self._hurry.clear()
+            await self.commit(session.acknowledge)
+
+    async def commit(self, acknowledge: Callable[[int], None]) -> None:
+        """Make all that was received durable, then acknowledge it."""
+        sequence, pending = self._sequence, Readings.joined(self._pending)
+        self._pending.clear()
+        if self.slots is not None:
+            # What a closed slot used is durable in its symbols: no need to write the raw reading at all.
+            pending = pending.where(pending.start_ms >= self.slots.next_slot * self.slots.slot_ms)
+        if len(pending):
+            await self._thread.insist(self._ledger.append, pending)
+        if sequence:
+            acknowledge(sequence)
+
+    def _enter(self, readings: Readings) -> Put:
+        if self.slots is not None:
+            return self.slots.put(readings, self._schedule.horizon_ms(self.slots.next_slot))
+        kept = self._early_counts[readings.household] < _MOST_EARLY
+        fresh = readings.where(kept)
+        np.add.at(self._early_counts, fresh.household, 1)
+        self._early.append(fresh)
+        return Put(fresh, +Counter({Reason.QUOTA: len(readings) - len(fresh)}))
+
+    def _count(self, messages: int, readings: int, rejected: Counter[Reason]) -> None:
+        self._metrics.messages.inc(messages)
+        self._metrics.readings.inc(readings)
+        for reason, times in rejected.items():
+            self._metrics.rejected.labels(reason.value).inc(times)

@@ -1,0 +1,233 @@
+"""The ledger in SQLite: journal, charges, balances and outbox in one file, one transaction per slot.
+
+Every method blocks until its effect is durable (WAL, ``synchronous=FULL``); the service calls them from one
+thread. After an error nothing of the call has happened.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from gateway.ledger._file import explained, locked, prepare
+from gateway.ledger.balance import Balances, carried_over
+from gateway.messages import Release
+from gateway.policy import PolicyDocument
+from gateway.privacy import Closed, IntArray, Policy, State
+from gateway.sources import Readings
+
+_INT64 = np.dtype("<i8")
+_SYMBOL = np.dtype("<u4")
+_CHECKPOINT_EVERY_S = 1.0
+
+
+class Standing(NamedTuple):
+    """Where a roll stands when the service starts.
+
+    Attributes:
+        next_ms: the next slot's start; None in a new ledger.
+        state: the accounts and held values of the roll.
+        readings: the journal's readings of open slots.
+
+    """
+
+    next_ms: int | None
+    state: State
+    readings: Readings
+
+
+class PendingRelease(NamedTuple):
+    """A slot that was decided under ``epoch`` and is not yet wholly acknowledged by the broker."""
+
+    epoch: int
+    release: Release
+    sent: int
+
+
+class Ledger:
+    """An open ledger; one process at a time.
+
+    Args:
+        path: the file; it is created where there is none.
+
+    Raises:
+        LedgerError: another process has it, it is of another schema, corrupt, or cannot be written.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = locked(path)
+        with explained(self._path):
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            prepare(self._db, path)
+        self._balances = Balances.none()
+        self._next_ms: int | None = None
+        self._epoch = 0
+        self._homes = self._groups = np.zeros(0, np.int64)
+        self._checkpointed = time.monotonic()
+
+    def close(self) -> None:
+        """Close the file and let other processes have it."""
+        self._db.close()
+        self._lock.close()
+
+    def enter(self, document: PolicyDocument, policy: Policy) -> Standing:
+        """Continue under a public policy; a changed one starts an epoch and forgets no spend."""
+        with self._transaction():
+            self._load()
+            self._homes = self._places("household", document.households)
+            self._groups = self._places("group", [group.name for group in document.groups])
+            self._balances = self._balances.widened(State.initial(policy), self._homes, self._groups)
+            self._begin_epoch(document)
+        state = self._balances.state(self._homes, self._groups)
+        return Standing(self._next_ms, state, self._replayed(len(document.households)))
+
+    def begin(self, start_ms: int) -> None:
+        """Let the slot that starts at ``start_ms`` be the first."""
+        with self._transaction():
+            self._save(self._balances, start_ms)
+        self._next_ms = start_ms
+
+    def append(self, readings: Readings) -> None:
+        """Journal a batch of readings as one row."""
+        if len(readings):
+            with self._transaction():
+                self._db.execute(
+                    "INSERT INTO journal (last_ms, readings) VALUES (?, ?)", self._packed(readings)
+                )
+
+    def close_slot(self, release: Release, next_ms: int, closed: Closed) -> None:
+        """Charge a slot and put its releases into the outbox, in one transaction."""
+        balances = self._balances.after(closed.state, self._homes, self._groups)
+        counts = (len(closed.symbols), len(closed.group_symbols), int(np.count_nonzero(closed.spent)))
+        symbols, spent = np.array(release.symbols, _SYMBOL).tobytes(), np.packbits(closed.spent).tobytes()
+        with self._transaction():
+            row = (release.start_ms, self._epoch, *counts, int(closed.charges.sum()))
+            self._db.execute("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?)", row)
+            self._db.execute("INSERT INTO outbox VALUES (?, ?, ?, 0)", (release.start_ms, symbols, spent))
+            self._save(balances, next_ms)
+            self._db.execute("DELETE FROM journal WHERE last_ms < ?", (next_ms,))
+        self._balances, self._next_ms = balances, next_ms
+
+    def wipe(self) -> None:
+        """Carry the deletion of raw readings from the log into the file, at most once a second."""
+        if time.monotonic() - self._checkpointed >= _CHECKPOINT_EVERY_S:
+            with explained(self._path):
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._checkpointed = time.monotonic()
+
+    def outbox(self) -> list[PendingRelease]:
+        """Return the releases that are not yet wholly acknowledged, in order."""
+        rows = self._db.execute(
+            "SELECT start_ms, epoch, households, symbols, spent, sent FROM outbox JOIN slot USING (start_ms)"
+            " ORDER BY start_ms"
+        ).fetchall()
+        return [_pending(row) for row in rows]
+
+    def sent(self, start_ms: int, count: int) -> None:
+        """Remember that the broker has the first ``count`` releases of a slot."""
+        with self._transaction():
+            self._db.execute("UPDATE outbox SET sent = ? WHERE start_ms = ?", (count, start_ms))
+
+    def delivered(self, start_ms: int) -> None:
+        """Remember that the broker has all releases of a slot."""
+        with self._transaction():
+            self._db.execute("DELETE FROM outbox WHERE start_ms = ?", (start_ms,))
+
+    @property
+    def epoch(self) -> int:
+        """The policy epoch in force."""
+        return self._epoch
+
+    def document(self, epoch: int) -> PolicyDocument:
+        """Return an epoch's public policy."""
+        row = self._db.execute("SELECT document FROM epoch WHERE id = ?", (epoch,)).fetchone()
+        return PolicyDocument.decode(zlib.decompress(row[0]))
+
+    def totals(self) -> tuple[int, int, int]:
+        """Return household releases, group releases and micro-bits charged, over all slots."""
+        sums = ", ".join(
+            f"ifnull(sum({column}), 0)" for column in ("households", "groups", "charged_microbits")
+        )
+        households, groups, charged = self._db.execute(f"SELECT {sums} FROM slot").fetchone()  # noqa: S608
+        return households, groups, charged
+
+    def _load(self) -> None:
+        rows = dict(self._db.execute("SELECT kind, columns FROM balance").fetchall())
+        if rows:
+            self._balances = Balances.unpack(rows["household"], rows["group"])
+            self._next_ms = self._db.execute("SELECT next_ms FROM balance LIMIT 1").fetchone()[0]
+
+    def _save(self, balances: Balances, next_ms: int) -> None:
+        rows = zip(("household", "group"), (next_ms, next_ms), balances.pack(), strict=True)
+        self._db.executemany("INSERT OR REPLACE INTO balance VALUES (?, ?, ?)", rows)
+
+    def _places(self, kind: str, names: Sequence[str]) -> IntArray:
+        known = dict(
+            self._db.execute(
+                "SELECT name, position FROM place WHERE kind = ? ORDER BY position", (kind,)
+            ).fetchall()
+        )
+        new = [(kind, len(known) + i, name) for i, name in enumerate(n for n in names if n not in known)]
+        self._db.executemany("INSERT INTO place VALUES (?, ?, ?)", new)
+        known.update((name, position) for _, position, name in new)
+        return np.array([known[name] for name in names], np.int64)
+
+    def _begin_epoch(self, document: PolicyDocument) -> None:
+        latest = self._db.execute("SELECT id, fingerprint FROM epoch ORDER BY id DESC LIMIT 1").fetchone()
+        if latest is not None and latest[1] == document.fingerprint:
+            self._epoch = latest[0]
+            return
+        if latest is not None and self._next_ms is not None:
+            window = document.window_of(self._next_ms)
+            self._balances = carried_over(self._balances, self.document(latest[0]).window_ms, window)
+            self._save(self._balances, self._next_ms)
+        packed = zlib.compress(document.encode())
+        row = (document.fingerprint, packed)
+        self._epoch = (
+            self._db.execute("INSERT INTO epoch (fingerprint, document) VALUES (?, ?)", row).lastrowid or 0
+        )
+
+    def _packed(self, readings: Readings) -> tuple[int, bytes]:
+        table = np.stack((self._homes[readings.household], readings.start_ms, readings.energy_mwh))
+        return int(readings.start_ms.max()), table.astype(_INT64).tobytes()
+
+    def _replayed(self, households: int) -> Readings:
+        """Return the journal's readings of today's roll, in their order."""
+        blobs = self._db.execute("SELECT readings FROM journal ORDER BY id").fetchall()
+        tables = [np.frombuffer(blob, _INT64).reshape(3, -1) for (blob,) in blobs]
+        table = np.concatenate(tables, axis=1) if tables else np.zeros((3, 0), np.int64)
+        roll = np.full(self._balances.households.shape[1], -1, np.int64)
+        roll[self._homes] = np.arange(households)
+        household = roll[table[0]]
+        there = household >= 0
+        return Readings(
+            household[there], table[1][there], table[2][there], np.zeros(int(there.sum()), np.bool_)
+        )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with explained(self._path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+
+def _pending(row: tuple[int, int, int, bytes, bytes, int]) -> PendingRelease:
+    start_ms, epoch, households, symbols, spent, sent = row
+    marks = np.unpackbits(np.frombuffer(spent, np.uint8), count=households).astype(np.bool_)
+    release = Release(start_ms, np.frombuffer(symbols, _SYMBOL).tolist(), marks.tolist())
+    return PendingRelease(epoch, release, sent)

@@ -1,0 +1,130 @@
+"""Released bytes: a function of slot, symbol and public policy, and of nothing else.
+
+Field order is fixed and numbers are written from the codebook's integers; nothing is computed from a reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from gateway.mqtt import Publication
+from gateway.policy import Group, PolicyDocument
+from gateway.privacy import Codebook, Policy
+
+_W = 1_000
+_MS_PER_MINUTE = 60_000
+
+
+class Release(NamedTuple):
+    """One slot's symbols in the order of release, the roll, then the groups; ``spent`` of the roll only."""
+
+    start_ms: int
+    symbols: list[int]
+    spent: list[bool]
+
+
+class _Tails(dict[int, bytes]):
+    """What follows the slot in a message, by key; rendered when first asked for.
+
+    The key is the symbol, or ``~symbol`` (negative) when her budget is spent.
+    """
+
+    def __init__(self, render: Callable[[int], str]) -> None:
+        super().__init__()
+        self._render = render
+
+    def __missing__(self, key: int) -> bytes:
+        fields = self._render(~key) + ',"spent":true' if key < 0 else self._render(key)
+        tail = self[key] = f"{fields}}}".encode()
+        return tail
+
+
+class Renderer:
+    """Renders the releases of one policy epoch.
+
+    Args:
+        document: the epoch's public policy.
+        policy: the same, compiled.
+
+    """
+
+    def __init__(self, document: PolicyDocument, policy: Policy) -> None:
+        self._slot_ms = document.slot_ms
+        books = [_Tails(_household_fields(book)) for book in policy.households.codebooks]
+        self._tails = [books[b] for b in document.book_of]
+        self._topics = [f"{document.topic}/household/{name}" for name in document.households]
+        self._roll = len(self._topics)
+        if policy.groups.shelf is not None:
+            pairs = zip(document.groups, policy.groups.shelf.codebooks, policy.reach.tolist(), strict=True)
+            self._tails += [_Tails(_group_fields(group, book, reach)) for group, book, reach in pairs]
+            self._topics += [f"{document.topic}/group/{group.name}" for group in document.groups]
+
+    def __len__(self) -> int:
+        return len(self._topics)
+
+    def render(self, release: Release, start: int = 0, stop: int | None = None) -> list[Publication]:
+        """Return the messages ``start`` to ``stop`` of a slot, in the order of release."""
+        head = self._head(release.start_ms)
+        keys = [~s if held else s for s, held in zip(release.symbols, release.spent, strict=False)]
+        keys += release.symbols[self._roll :]
+        return [
+            Publication(topic, head + tails[key])
+            for topic, tails, key in zip(
+                self._topics[start:stop], self._tails[start:stop], keys[start:stop], strict=True
+            )
+        ]
+
+    def _head(self, start_ms: int) -> bytes:
+        begin = datetime.fromtimestamp(start_ms / 1_000, UTC)
+        minutes = _decimal(self._slot_ms, _MS_PER_MINUTE)
+        return f'{{"slot":"{begin:%Y-%m-%dT%H:%M:%SZ}","minutes":{minutes},'.encode()
+
+
+def _household_fields(book: Codebook) -> Callable[[int], str]:
+    return lambda symbol: _symbol_fields(book, symbol, 1)
+
+
+def _group_fields(group: Group, book: Codebook, reach: int) -> Callable[[int], str]:
+    divisor = len(group.members) if group.query == "mean" else 1
+    facts = f',"members":{len(group.members)},"query":"{group.query}","reach":{reach}'
+    return lambda symbol: _symbol_fields(book, symbol, divisor) + facts
+
+
+def _symbol_fields(book: Codebook, symbol: int, divisor: int) -> str:
+    low, high, value = _interval_w(book, symbol, divisor)
+    return (
+        f'"symbol":{symbol},"levels":{book.levels},"between_w":[{low},{high}],'
+        f'"value_w":{value},"codebook":"{book.hash}"'
+    )
+
+
+def _interval_w(book: Codebook, symbol: int, divisor: int) -> tuple[str, str, str]:
+    """Return the cell's ends and its value in W, as JSON.
+
+    Outer ends are open, since readings beyond the range are clamped into the outer cells. A mean's ends are
+    rounded outwards to the mW, so that "between" stays true.
+    """
+    if book.missing_symbol and symbol == 0:
+        return "null", "null", "null"
+    first, last = int(book.missing_symbol), book.levels - 1
+    low, high = book.cell(symbol)
+    value = (2 * int(book.values[symbol]) + divisor) // (2 * divisor)
+    return (
+        "null" if symbol == first else _watts(low // divisor),
+        "null" if symbol == last else _watts(-(-high // divisor)),
+        _watts(value),
+    )
+
+
+def _watts(mw: int) -> str:
+    return _decimal(mw, _W)
+
+
+def _decimal(numerator: int, denominator: int) -> str:
+    """Return the shortest JSON number of an exact fraction that has one, else 12 digits."""
+    whole, rest = divmod(abs(numerator), denominator)
+    sign = "-" if numerator < 0 else ""
+    digits = f"{rest * 10**12 // denominator:012d}".rstrip("0")
+    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"

@@ -1,0 +1,195 @@
+"""One connection's conversation with the broker, from CONNECT to DISCONNECT."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+from mqtt5 import ConnAckPacket, DisconnectPacket, DisconnectReasonCode, PingRespPacket, SubAckPacket
+
+from gateway.mqtt._connection import Connection, ConnectionLost
+from gateway.mqtt._decoder import Batch, Skipped
+from gateway.mqtt._flight import Flight
+from gateway.mqtt._handshake import check_connack, check_suback, connect_packet, subscribe_packet
+from gateway.mqtt._inbox import Inbox
+from gateway.mqtt._interface import Broker, Message, Publication
+from gateway.mqtt._window import Window
+
+if TYPE_CHECKING:
+    from mqtt5.mqtt5 import Packet
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds to wait for TCP."""
+FAREWELL_TIMEOUT = 2.0
+"""Seconds to wait for the broker to take the farewell, and again for the connection to close."""
+PACKETS_AT_ONCE = 256
+"""Publications encoded before the socket is asked whether it takes more."""
+
+log = structlog.get_logger()
+
+
+class TakenOver(ConnectionLost):
+    """Another client connected with our client id."""
+
+
+class DeliveryFailed(Exception):  # noqa: N818 - carries the error
+    """`deliver` raised `error`."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(type(error).__name__)
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What every connection of a session is opened with."""
+
+    broker: Broker
+    filters: Sequence[str]
+    deliver: Callable[[Sequence[Message], int], None]
+    birth: Publication
+    will: Publication
+    will_delay: int
+    fence_topic: str
+
+
+class Link:
+    """Joins a connection to the session's inbox and flight, which outlive it."""
+
+    def __init__(self, terms: Terms, inbox: Inbox, window: Window, flight: Flight) -> None:
+        self._terms = terms
+        self._inbox = inbox
+        self._window = window
+        self._flight = flight
+        self._loop = asyncio.get_running_loop()
+        self._connection = Connection(self._receive, self.pump)
+        self._token = secrets.token_hex(16).encode()
+        self._leaving = False
+        self.ready_at: float | None = None
+        self.fenced: asyncio.Future[None] = self._loop.create_future()
+        self.malformed = 0
+        self.resumed = False
+
+    @property
+    def lasted(self) -> float:
+        """Seconds since it became ready; 0 if it never did."""
+        return 0.0 if self.ready_at is None else self._loop.time() - self.ready_at
+
+    async def connect(self) -> None:
+        """Open TCP and the session. Raises `OSError`, `ConnectionLost`."""
+        broker = self._terms.broker
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            await self._loop.create_connection(lambda: self._connection, broker.host, broker.port)
+        self._connection.send(connect_packet(broker, self._terms.will, self._terms.will_delay).write())
+        connack = await self._connection.reply(ConnAckPacket)
+        check_connack(connack)
+        self.resumed = connack.session_present
+        server_keep_alive = connack.server_keep_alive
+        self._connection.keep_alive(broker.keep_alive if server_keep_alive is None else server_keep_alive)
+        self._flight.opened(
+            limit=connack.receive_max, largest=connack.max_packet_size, resumed=connack.session_present
+        )
+        self.pump()
+
+    async def subscribe(self) -> None:
+        """Subscribe, announce us, and send the fence. Raises `ConnectionLost`."""
+        terms = self._terms
+        self._connection.send(subscribe_packet(terms.filters, terms.fence_topic).write())
+        check_suback(await self._connection.reply(SubAckPacket), terms.filters, terms.fence_topic)
+        self.ready_at = self._loop.time()
+        for publication in (terms.birth._replace(retain=True), Publication(terms.fence_topic, self._token)):
+            self._flight.submit_urgent(publication).done.add_done_callback(_report)
+        self.pump()
+
+    async def serve(self) -> None:
+        """Wait for the end; returns if we closed, else raises its cause."""
+        cause = await asyncio.shield(self._connection.ended)
+        if cause is not None:
+            raise cause
+
+    def pump(self) -> None:
+        """Send what may be sent."""
+        if self._connection.writable and (packets := self._flight.take(PACKETS_AT_ONCE)):
+            self._connection.send(packets)
+            if self._flight.sendable:
+                self._loop.call_soon(self.pump)
+
+    def acknowledge(self, pubacks: bytes) -> None:
+        """Send PUBACKs, and go on reading if that was paused."""
+        self._connection.send(pubacks)
+        if self._inbox.relieved:
+            self._connection.hold(held=False)
+
+    async def farewell(self) -> None:
+        """Publish the will's payload ourselves, then disconnect and leave the session to the broker."""
+        self._leaving = True
+        self._connection.hold(held=False)
+        call = self._flight.submit_urgent(self._terms.will._replace(retain=True))
+        self.pump()
+        await asyncio.wait(
+            (call.done, self._connection.ended), timeout=FAREWELL_TIMEOUT, return_when="FIRST_COMPLETED"
+        )
+        self._connection.send(DisconnectPacket().write())
+        self._connection.close()
+        await asyncio.wait((self._connection.ended,), timeout=FAREWELL_TIMEOUT)
+        self.abort()
+
+    def abort(self) -> None:
+        """Cut the connection, if it is still there."""
+        self._connection.abort(None)
+        self.fenced.cancel()
+
+    def _receive(self, batch: Batch, size: int) -> None:
+        if batch.pubacks:
+            self._flight.settle(batch.pubacks)
+        if batch.publishes and not self._leaving:
+            self._deliver(batch, size)
+        for packet in batch.others:
+            self._control(packet)
+        self.pump()
+
+    def _deliver(self, batch: Batch, size: int) -> None:
+        fence_topic, messages = self._terms.fence_topic, []
+        self.malformed += batch.skipped
+        for packet in batch.publishes:
+            if isinstance(packet, Skipped):
+                continue
+            topic = packet.topic
+            if topic == fence_topic:
+                self._fence(packet.payload)
+            else:
+                messages.append(Message(topic, packet.payload, packet.retain))
+        sequence = self._inbox.arrive(batch.publishes, size)
+        self._window.arrived(len(batch.publishes), len(self._inbox), self._loop.time())
+        try:
+            self._terms.deliver(messages, sequence)
+        except Exception as error:
+            raise DeliveryFailed(error) from error
+        if self._inbox.full:
+            self._connection.hold(held=True)
+
+    def _fence(self, token: bytes) -> None:
+        if token == self._token and not self.fenced.done():
+            self.fenced.set_result(None)
+
+    def _control(self, packet: "Packet") -> None:
+        if type(packet) is DisconnectPacket:
+            raise _disconnected(packet)
+        if type(packet) is not PingRespPacket and not self._connection.answer(packet):
+            raise ConnectionLost(f"the broker sent an unexpected {type(packet).__name__}")
+
+
+def _disconnected(packet: DisconnectPacket) -> ConnectionLost:
+    reason = packet.reason_code
+    if reason is DisconnectReasonCode.SESSION_TAKEN_OVER:
+        return TakenOver("another client took over our session")
+    return ConnectionLost(f"the broker disconnected us: {reason.name.lower()} (0x{int(reason):02x})")
+
+
+def _report(done: asyncio.Future[None]) -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        log.error(
+            "own topic refused", remedy="allow publishing to it in the broker's rules", error=str(error)
+        )

@@ -1,0 +1,1 @@
+"""Simulated meters, attackers and studies around the gateway."""
