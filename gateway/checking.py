@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -18,6 +19,12 @@ _REMEDIES = {
     "missing": "add it: {description}",
     "extra_forbidden": "remove it, or correct its name",
     "too_short": "give at least one",
+}
+_PROBLEMS = {"missing": "it is needed", "extra_forbidden": "no such field"}
+_STAND_INS: dict[str, dict[str, Any]] = {
+    "source": {"topic": "{household}", "value": "/", "unit": "Wh", "time": {"at": "/"}},
+    "household": {"id": "unnamed"},
+    "group": {"name": "unnamed", "members": ["*"], "levels": 1},
 }
 
 
@@ -64,11 +71,13 @@ def validated(raw: Mapping[str, Any]) -> Config:
     try:
         config = Config.model_validate(raw)
     except ValidationError as error:
-        faults = [_fault(details) for details in error.errors()]
-        broken = {str(details["loc"][0]) for details in error.errors()}
-        config = Config.model_validate({name: table for name, table in raw.items() if name not in broken})
+        found = [(_location(details), details) for details in error.errors()]
+        faults = list({location: _fault(location, details) for location, details in reversed(found)}.values())
+        broken = {".".join(location.names[:2]) for location, _ in found}
+        config = Config.model_validate(_without(raw, [location for location, _ in found]))
     for rule in RULES:
-        if broken.isdisjoint(rule.reads):
+        # What is left still shows its faults to each other, unless a rule reads what was broken.
+        if broken.isdisjoint({name.partition(".")[0] for name in rule.reads} | rule.reads):
             faults.extend(rule.check(config))
     if faults:
         raise ConfigError(faults)
@@ -89,29 +98,53 @@ def _beside(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     return raw
 
 
-def _fault(details: ErrorDetails) -> Fault:
-    loc = tuple(part for part in details["loc"] if not _names_a_type(part))
-    field = ".".join(str(part) for part in loc)
-    context = details.get("ctx", {})
-    description = _description(loc)
-    remedy = context.get("remedy") or _REMEDIES.get(details["type"], "set {description}").format(
-        description=description or details["msg"]
-    )
-    value = None if details["type"] == "missing" else details["input"]
-    return Fault(field, _shown(field, value), details["msg"], remedy)
+class _Location(NamedTuple):
+    """A field's place in the file: names and positions in lists."""
+
+    parts: tuple[int | str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(part for part in self.parts if isinstance(part, str))
 
 
-def _names_a_type(part: object) -> bool:
-    """Return whether a location's part is pydantic's name of a union's branch, not a field of the file."""
-    return isinstance(part, str) and (part.startswith("literal[") or part == "UnitField")
+def _location(details: ErrorDetails) -> _Location:
+    """Return where an error is: without pydantic's names for a union's branches, with a validator's field."""
+    parts = tuple(part for part in details["loc"] if not str(part).startswith(("literal[", "UnitField")))
+    field = details.get("ctx", {}).get("field")
+    return _Location((*parts, field) if field else parts)
 
 
-def _description(loc: tuple[int | str, ...]) -> str | None:
+def _fault(location: _Location, details: ErrorDetails) -> Fault:
+    field = ".".join(str(part) for part in location.parts)
+    description = _description(location.names) or details["msg"]
+    remedy = details.get("ctx", {}).get("remedy") or _REMEDIES.get(details["type"], "set {description}")
+    problem = _PROBLEMS.get(details["type"], details["msg"])
+    return Fault(field, _shown(field, details), problem, remedy.replace("{description}", description))
+
+
+def _without(raw: Mapping[str, Any], locations: Sequence[_Location]) -> dict[str, Any]:
+    """Return the configuration without its broken fields; required ones get a stand-in."""
+    rest = copy.deepcopy(dict(raw))
+    for location in locations:
+        table, *below = location.parts
+        entry = rest.get(str(table))
+        if isinstance(entry, list) and isinstance(below[0], int) and isinstance(entry[below[0]], dict):
+            entry, below = entry[below[0]], below[1:]
+        if isinstance(entry, dict) and below:
+            entry.pop(below[0], None)
+        else:
+            rest.pop(str(table), None)
+    for table, needed in _STAND_INS.items():
+        for i, entry in enumerate(rest.get(table, ())):
+            rest[table][i] = {**needed, **entry}
+    return rest
+
+
+def _description(names: Sequence[str]) -> str | None:
     model: Any = Config
     found = None
-    for part in loc:
-        if isinstance(part, int):
-            continue
+    for part in names:
         fields = model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else {}
         if part not in fields:
             return None
@@ -124,8 +157,9 @@ def _model_in(annotation: Any) -> Any:  # noqa: ANN401 - typing's forms have no 
     return next((t for t in inner if isinstance(t, type) and issubclass(t, BaseModel)), None)
 
 
-def _shown(field: str, value: object) -> object:
+def _shown(field: str, details: ErrorDetails) -> object:
     """Return a value as it may be shown: credentials stay out of terminals and logs."""
-    if field == "broker.url" and isinstance(value, str) and "@" in value:
+    value = None if details["type"] == "missing" else details["input"]
+    if field == "broker.url" and isinstance(value, str):
         return value.rpartition("@")[2]
-    return value
+    return value.get(field.rpartition(".")[2]) if isinstance(value, dict) else value

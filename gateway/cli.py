@@ -7,8 +7,9 @@ import json
 import signal
 import sys
 from collections.abc import Coroutine
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import structlog
 import typer
@@ -22,6 +23,7 @@ from gateway.report import budget_report, privacy_table, show_budget, show_fault
 from gateway.rules import ledger_path
 from gateway.telemetry import configure_logs
 
+_T = TypeVar("_T")
 EXIT_FAILED = 1
 EXIT_CONFIG = 78
 
@@ -49,8 +51,8 @@ def main() -> None:
 @app.command(epilog="Example: noiseless run /etc/noiseless.toml")
 def run(config: ConfigPath, log_level: LogLevel = "info") -> None:
     """Run the gateway until SIGTERM, which drains, commits and keeps the broker's session."""
-    from gateway.mqtt import SessionTakenOver  # noqa: PLC0415 - the other commands need no link
-    from gateway.service import Gateway  # noqa: PLC0415
+    from gateway.mqtt import SessionTakenOver
+    from gateway.service import Gateway
 
     configure_logs(log_level)
     loaded = _loaded(config, as_json=False)
@@ -65,7 +67,7 @@ def run(config: ConfigPath, log_level: LogLevel = "info") -> None:
 
 
 @app.command(epilog="Example: noiseless check noiseless.toml")
-def check(config: ConfigPath, as_json: Json = False) -> None:  # noqa: FBT002 - a flag
+def check(config: ConfigPath, as_json: Json = False) -> None:
     """Check a configuration without connecting: all faults at once, or what it promises."""
     report = privacy_table(_loaded(config, as_json=as_json))
     _print(report) if as_json else show_privacy(_out, report)
@@ -77,7 +79,7 @@ def budget(
     household: Annotated[
         str | None, typer.Argument(help="One household; left out: the distribution.")
     ] = None,
-    as_json: Json = False,  # noqa: FBT002 - a flag
+    as_json: Json = False,
 ) -> None:
     """Show what the ledger says: spent, remaining, releases remaining, capacity bound."""
     loaded = _loaded(config, as_json=as_json)
@@ -88,6 +90,93 @@ def budget(
     except KeyError:
         _fail(f"household {household!r} was never on the roll: see [[household]] in {config}")
     _print(report) if as_json else show_budget(_out, report)
+
+
+@app.command(epilog="Example: noiseless demo --households 200 --speed 900 --seconds 30 --headless --json")
+def demo(
+    households: Annotated[int, typer.Option(min=1, help="Simulated homes.")] = 200,
+    speed: Annotated[float, typer.Option(min=1, help="Simulated seconds per second.")] = 900,
+    seconds: Annotated[float | None, typer.Option(min=0.1, help="How long; left out: until Ctrl-C.")] = None,
+    seed: Annotated[int, typer.Option(help="Another seed, other homes.")] = 1,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No live view; 30 seconds unless told.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Watch private data flow: an embedded broker, a simulated fleet and the gateway, without any file."""
+    _needs_simulators()
+    from simulators.demo import Demo
+    from simulators.view import DemoView, show_summary
+
+    configure_logs("warning")
+    run_for = 30.0 if headless and seconds is None else seconds
+    scene = Demo(households=households, speed=speed, seconds=run_for, seed=seed)
+
+    async def play() -> dict[str, Any]:
+        showing = None if headless else asyncio.create_task(DemoView(scene).show())
+        try:
+            return await scene.run(_stop_on_signals())
+        finally:
+            if showing is not None:
+                showing.cancel()
+
+    summary = _run_loop(play())
+    _print(summary) if as_json else _out.print(show_summary(summary))
+    if summary["lost"] or summary["doubled"]:
+        _fail("releases were lost or doubled: see the summary")
+
+
+@app.command(epilog="Example: noiseless simulate --url mqtt://127.0.0.1:1883 --households 50 --slot 1min")
+def simulate(
+    url: Annotated[str, typer.Option(help="The broker to publish to.")] = "mqtt://127.0.0.1:1883",
+    households: Annotated[int, typer.Option(min=1, help="Simulated homes.")] = 50,
+    speed: Annotated[
+        float, typer.Option(min=0, help="Simulated seconds per second; 0 as fast as it can.")
+    ] = 1,
+    slot: Annotated[str, typer.Option(help="A reading's interval.")] = "30min",
+    slots: Annotated[int | None, typer.Option(min=1, help="How many; left out: until Ctrl-C.")] = None,
+    start: Annotated[str | None, typer.Option(help="Simulated start, ISO 8601; left out: now.")] = None,
+    silent: Annotated[float, typer.Option(min=0, max=1, help="Share of readings that are not sent.")] = 0,
+    repeated: Annotated[float, typer.Option(min=0, max=1, help="Share of readings that are sent twice.")] = 0,
+    seed: Annotated[int, typer.Option(help="Another seed, other homes.")] = 1,
+    write_config: Annotated[
+        Path | None, typer.Option(help="Write a gateway's configuration that fits.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Publish a simulated fleet's readings to a broker: believable homes, feeders, faults on demand."""
+    _needs_simulators()
+    from simulators.campaign import Campaign, show_progress
+
+    campaign = Campaign(
+        url=url,
+        households=households,
+        speed=speed,
+        slot=slot,
+        slots=slots,
+        start=start,
+        silent=silent,
+        repeated=repeated,
+        seed=seed,
+    )
+    configure_logs("warning")
+    if write_config is not None:
+        write_config.write_text(campaign.config(), encoding="utf-8")
+        _err.print(f"wrote {write_config}: run it with [bold]noiseless run {write_config}[/]")
+
+    async def publish() -> dict[str, Any]:
+        return await campaign.run(_stop_on_signals(), show_progress(_err))
+
+    try:
+        summary = _run_loop(publish())
+    except (OSError, ValueError) as error:
+        _fail(str(error))
+    _print(summary) if as_json else _out.print(summary)
+
+
+def _needs_simulators() -> None:
+    if find_spec("aiomqtt") is None or find_spec("iotcore") is None:
+        _fail("the simulators are not installed: pip install 'noiseless[simulate]'")
 
 
 def _loaded(path: Path, *, as_json: bool) -> Config:
@@ -114,9 +203,9 @@ def _stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def _run_loop(work: Coroutine[Any, Any, None]) -> None:
+def _run_loop(work: Coroutine[Any, Any, _T]) -> _T:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(work)
+        return runner.run(work)
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -22,19 +23,23 @@ _AHEAD_MS = 2 * 86_400_000
 _AHEAD_SLOTS = 4
 
 
+def utc_ms() -> int:
+    """Return the system's time."""
+    return time.time_ns() // 1_000_000
+
+
 class WallClock:
-    """UTC in ms; ``speed`` and ``start_ms`` make it a simulated one that runs faster."""
+    """UTC in ms.
 
-    def __init__(self, speed: float = 1.0, start_ms: int | None = None) -> None:
+    Args:
+        now_ms: the time; the system's, or a simulated one.
+        speed: how many of its seconds pass in one second.
+
+    """
+
+    def __init__(self, now_ms: Callable[[], int] = utc_ms, speed: float = 1.0) -> None:
+        self.now_ms = now_ms
         self._speed = speed
-        self._start_ms = start_ms
-        self._began = time.monotonic()
-
-    def now_ms(self) -> int:
-        """Return the time."""
-        if self._start_ms is None:
-            return time.time_ns() // 1_000_000
-        return self._start_ms + int((time.monotonic() - self._began) * 1_000 * self._speed)
 
     async def sleep_until(self, moment_ms: int) -> None:
         """Return when the moment has come; short naps, since clocks are set and machines sleep."""

@@ -55,7 +55,9 @@ class Closer:
         self._metrics = metrics
         self._classes = household_classes(document, policy)
         self._groups = group_classes(document, policy)
-        self._leakage = {one.label: one.codebook.leakage_bits() for one in [*self._classes, *self._groups]}
+        books = [(one.label, one.codebook) for one in self._classes]
+        books += [(group.label, group.codebook) for group in self._groups]
+        self._leakage = {label: book.leakage_bits() for label, book in books}
         self._totals = ledger.totals()
         self._latest: tuple[int, Closed] | None = None
         self.releases: asyncio.Queue[PendingRelease] = asyncio.Queue()

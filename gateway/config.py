@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from gateway.privacy import MAX_CELLS, Missing, levels_within
 from gateway.quantities import Duration, Power, refused
+from gateway.topics import TopicTemplate
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
@@ -80,13 +81,28 @@ def _no_wildcard(text: str) -> str:
     return text
 
 
+def _template(text: str) -> str:
+    try:
+        TopicTemplate.parse(text)
+    except ValueError:
+        remedy = 'write one like "meters/{household}/reading"; + and # stand alone in a level, # at the end'
+        raise refused("not a topic filter", remedy) from None
+    return text
+
+
+def _in_order(ends: tuple[int, int]) -> tuple[int, int]:
+    if ends[0] >= ends[1]:
+        raise refused("the range's ends are not in order", 'write range = ["LOW", "HIGH"] with LOW < HIGH')
+    return ends
+
+
 def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
 Name = Annotated[str, AfterValidator(_name)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
-PowerRange = tuple[Power, Power]
+PowerRange = Annotated[tuple[Power, Power], AfterValidator(_in_order)]
 
 
 class Table(BaseModel):
@@ -153,10 +169,8 @@ class Release(Table):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.epsilon is not None and self.levels is not None:
-            raise refused("epsilon and levels both say how many values there are", "keep one of them")
-        if self.range is not None and self.range[0] >= self.range[1]:
             raise refused(
-                "the range's ends are not in order", 'write range = ["LOW", "HIGH"] with LOW < HIGH'
+                "epsilon and levels both say how many values there are", "keep one of them", "levels"
             )
         return self
 
@@ -200,7 +214,7 @@ class UnitField(Table):
 class SourceTable(Table):
     """One family of messages and how they become readings."""
 
-    topic: str = Field(
+    topic: Annotated[str, AfterValidator(_template)] = Field(
         description='a topic with the household in it: "meters/{household}/reading"; + is one level'
     )
     format: Literal["json"] = Field("json", description='"json"')
@@ -247,7 +261,9 @@ class GroupTable(Table):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.epsilon is None) == (self.levels is None):
-            raise refused("a group needs epsilon or levels, one of them", "write epsilon = 3, or levels = 8")
+            raise refused(
+                "a group needs epsilon or levels, one of them", "write epsilon = 3, or levels = 8", "levels"
+            )
         return self
 
     @property

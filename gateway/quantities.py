@@ -15,9 +15,16 @@ _NUMBER = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 MAX_POWER_MW = 10**12
 
 
-def refused(problem: str, remedy: str) -> PydanticCustomError:
-    """Return the error that a validator raises: what is wrong with the value, and what to write instead."""
-    return PydanticCustomError("refused", "{problem}", {"problem": problem, "remedy": remedy})
+def refused(problem: str, remedy: str, field: str | None = None) -> PydanticCustomError:
+    """Return the error that a validator raises.
+
+    Args:
+        problem: what is wrong with the value.
+        remedy: what to write instead.
+        field: the field to correct, where the validator is a table's.
+
+    """
+    return PydanticCustomError("refused", "{problem}", {"problem": problem, "remedy": remedy, "field": field})
 
 
 def duration_ms(text: object) -> int:

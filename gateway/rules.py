@@ -13,7 +13,7 @@ from gateway.config import Config, HouseholdTable, SourceTable
 from gateway.policy import document_of, members_of
 from gateway.privacy import MAX_CELLS, Missing, certified_levels
 from gateway.quantities import written_duration, written_power
-from gateway.sources import TopicTemplate
+from gateway.topics import TopicTemplate
 
 _MS_PER_S = 1_000
 _MOST_PARTS = 1_000
@@ -30,27 +30,28 @@ class Fault(NamedTuple):
     remedy: str
 
 
-class Rule(NamedTuple):
-    """A check, and the tables that must be free of other faults for it to make sense."""
+Check = Callable[[Config], Iterator[Fault]]
 
-    check: Callable[[Config], Iterator[Fault]]
+
+class Rule(NamedTuple):
+    """A check, and the fields that must be free of other faults for it to make sense."""
+
+    check: Check
     reads: frozenset[str]
 
 
 RULES: list[Rule] = []
 
 
-def _rule(
-    *reads: str,
-) -> Callable[[Callable[[Config], Iterator[Fault]]], Callable[[Config], Iterator[Fault]]]:
-    def register(check: Callable[[Config], Iterator[Fault]]) -> Callable[[Config], Iterator[Fault]]:
+def _rule(*reads: str) -> Callable[[Check], Check]:
+    def register(check: Check) -> Check:
         RULES.append(Rule(check, frozenset(reads)))
         return check
 
     return register
 
 
-@_rule("slots")
+@_rule("slots.length")
 def _slots(config: Config) -> Iterator[Fault]:
     length = config.slots.length
     if length % _MS_PER_S:
@@ -59,7 +60,7 @@ def _slots(config: Config) -> Iterator[Fault]:
         )
 
 
-@_rule("slots", "budget")
+@_rule("slots.length", "budget.window")
 def _windows(config: Config) -> Iterator[Fault]:
     length, window = config.slots.length, config.budget.window
     if window % length:
@@ -67,14 +68,21 @@ def _windows(config: Config) -> Iterator[Fault]:
         yield Fault("budget.window", written_duration(window), "not a whole number of slots", remedy)
 
 
-@_rule("household")
+@_rule("household.id")
 def _roll(config: Config) -> Iterator[Fault]:
     if not config.household:
         yield Fault("household", None, "the roll is empty", 'add a [[household]] with id = "h-001"')
     yield from _repeats("household", "id", [household.id for household in config.household])
 
 
-@_rule("release", "household", "slots")
+@_rule(
+    "release.levels",
+    "release.epsilon",
+    "release.range",
+    "household.levels",
+    "household.epsilon",
+    "household.range",
+)
 def _codebooks(config: Config) -> Iterator[Fault]:
     document = document_of(config)
     for i, household in enumerate(config.household):
@@ -97,7 +105,7 @@ def _where_levels(config: Config, household: HouseholdTable, i: int) -> tuple[st
     return "release.epsilon", None
 
 
-@_rule("group", "household")
+@_rule("group.name", "group.members", "household.id")
 def _groups(config: Config) -> Iterator[Fault]:
     ids = [household.id for household in config.household]
     yield from _repeats("group", "name", [group.name for group in config.group])
@@ -108,7 +116,7 @@ def _groups(config: Config) -> Iterator[Fault]:
                 yield Fault(f"group.{i}.members", pattern, "matches no household", remedy)
 
 
-@_rule("group", "household", "release", "slots")
+@_rule("group.members", "group.levels", "group.epsilon", "household.id", "household.range", "release.range")
 def _group_cells(config: Config) -> Iterator[Fault]:
     document = document_of(config)
     for i, group in enumerate(document.groups):
@@ -119,26 +127,23 @@ def _group_cells(config: Config) -> Iterator[Fault]:
         levels = certified_levels(sum(widths), max(widths), group.reach)
         if levels > min(MAX_CELLS, sum(widths)):
             problem = f"{levels} cells for {len(books)} members: at most {MAX_CELLS}, and one per mW"
-            yield Fault(f"group.{i}.levels", group.reach, problem, "use a smaller epsilon")
+            field = "levels" if config.group[i].levels else "epsilon"
+            yield Fault(f"group.{i}.{field}", getattr(config.group[i], field), problem, "use a smaller one")
 
 
-@_rule("source")
+@_rule("source.topic", "source.household")
 def _topics(config: Config) -> Iterator[Fault]:
     if not config.source:
         yield Fault(
             "source", None, "there is no source of readings", "add a [[source]] with topic, value, unit, time"
         )
     for i, source in enumerate(config.source):
-        template = _template(source)
-        if template is None:
-            remedy = 'write one like "meters/{household}/reading"; + and # stand alone in a level'
-            yield Fault(f"source.{i}.topic", source.topic, "not a topic filter", remedy)
-        elif template.captures == (source.household is not None):
+        if TopicTemplate.parse(source.topic).captures == (source.household is not None):
             remedy = "put {household} into the topic, or set household, one of them"
             yield Fault(f"source.{i}.topic", source.topic, "does not say once which household speaks", remedy)
 
 
-@_rule("source", "slots")
+@_rule("source.interval", "slots.length")
 def _intervals(config: Config) -> Iterator[Fault]:
     length = config.slots.length
     for i, source in enumerate(config.source):
@@ -150,16 +155,15 @@ def _intervals(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.interval", written_duration(interval), "does not fill a slot", remedy)
 
 
-@_rule("source", "output")
+@_rule("source.topic", "output.topic")
 def _loops(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
-        template = _template(source)
-        if template is not None and template.overlaps(config.output.topic):
+        if TopicTemplate.parse(source.topic).overlaps(config.output.topic):
             remedy = f"read or publish elsewhere: output.topic is {config.output.topic!r}"
             yield Fault(f"source.{i}.topic", source.topic, "would read our own releases", remedy)
 
 
-@_rule("source", "household")
+@_rule("source.households", "source.household", "household.id")
 def _speakers(config: Config) -> Iterator[Fault]:
     ids = [household.id for household in config.household]
     first: dict[int, int] = {}
@@ -176,7 +180,7 @@ def _speakers(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.households", source.households, problem, remedy)
 
 
-@_rule("broker")
+@_rule("broker.url", "broker.password_file")
 def _password(config: Config) -> Iterator[Fault]:
     yield from _unreadable("broker.password_file", config.broker.password_file)
     if config.broker.url == "embedded" and find_spec("iotcore") is None:
@@ -188,12 +192,12 @@ def _password(config: Config) -> Iterator[Fault]:
         )
 
 
-@_rule("http")
+@_rule("http.token_file")
 def _token(config: Config) -> Iterator[Fault]:
     yield from _unreadable("http.token_file", config.http.token_file)
 
 
-@_rule("ledger")
+@_rule("ledger.url")
 def _ledger(config: Config) -> Iterator[Fault]:
     folder = ledger_path(config).absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
@@ -213,13 +217,6 @@ def ledger_path(config: Config) -> Path:
 def speakers(source: SourceTable, ids: list[str]) -> tuple[int, ...]:
     """Return the positions of the households that a source speaks for."""
     return members_of([source.household] if source.household else source.households, ids)
-
-
-def _template(source: SourceTable) -> TopicTemplate | None:
-    try:
-        return TopicTemplate.parse(source.topic)
-    except ValueError:
-        return None
 
 
 def _repeats(table: str, field: str, names: list[str]) -> Iterator[Fault]:

@@ -21,7 +21,7 @@ from gateway.publishing import Publisher
 from gateway.rules import ledger_path
 from gateway.slots import OpenSlots
 from gateway.sources import Sources
-from gateway.telemetry import OperatorMetrics, PublicMetrics
+from gateway.telemetry import Bounds, OperatorMetrics, PublicMetrics
 from gateway.web import Server, application
 
 _log = structlog.get_logger()
@@ -85,6 +85,10 @@ class Gateway:
 
                 await parts.enter_async_context(EmbeddedBroker(self._config.broker.address[1]))
             await self._serve(stop, Server(app, host.strip("[]"), int(port)))
+
+    def bounds(self) -> Bounds:
+        """Return what the public may know after the latest slot."""
+        return self._closer.bounds()
 
     def readiness(self) -> dict[str, bool]:
         """Return what must hold for the gateway to be ready."""

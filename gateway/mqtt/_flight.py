@@ -15,6 +15,8 @@ from gateway.mqtt._interface import Publication, PublishRefused
 LARGEST_ID = 65_534
 MOST_IN_FLIGHT = 32_767
 """However much the broker allows: keeps free packet ids easy to find."""
+FEW_IN_FLIGHT = 512
+"""With a smaller window than this, waiting some milliseconds for PUBACKs to gather slows publishing down."""
 
 _TOO_LARGE = 0x95
 
@@ -62,9 +64,9 @@ class Flight:
         self._id = 0
 
     @property
-    def blocked(self) -> bool:
-        """Whether something waits only for PUBACKs."""
-        return self._room() <= 0 and bool(self._calls or self._front or self._again)
+    def impatient(self) -> bool:
+        """Whether publications wait for PUBACKs, and the broker allows so few that each PUBACK counts."""
+        return self._limit < FEW_IN_FLIGHT and bool(self._calls or self._front or self._again)
 
     @property
     def sendable(self) -> bool:

@@ -149,6 +149,8 @@ class Link:
         for packet in batch.others:
             self._control(packet)
         self.pump()
+        if not self._flight.impatient:
+            self._connection.collect()
 
     def _deliver(self, batch: Batch, size: int) -> None:
         fence_topic, messages = self._terms.fence_topic, []

@@ -13,9 +13,9 @@ from gateway.policy import members_of
 from gateway.privacy import IntArray
 from gateway.sources.json_interval import Reader, interval_reader
 from gateway.sources.readings import Readings, Reason, RejectedError
-from gateway.sources.topics import TopicTemplate
+from gateway.topics import TopicTemplate
 
-__all__ = ["Readings", "Reason", "RejectedError", "Sources", "TopicTemplate"]
+__all__ = ["Readings", "Reason", "RejectedError", "Sources"]
 
 # Topics are the publisher's choice: the cache of their meaning must not be.
 _SPARE_ROUTES = 10_000

@@ -31,8 +31,8 @@ class TopicTemplate:
 
         """
         levels = text.split("/")
-        if not text or "\0" in text or text.count(_CAPTURE) > 1:
-            raise ValueError("a topic names {household} at most once")
+        if not text or "\0" in text or text.count(_CAPTURE) > 1 or "#" in levels[:-1]:
+            raise ValueError("a topic names {household} at most once, and # only at its end")
         return cls("/".join(map(_filter_level, levels)), re.compile("/".join(map(_pattern_level, levels))))
 
     @property
