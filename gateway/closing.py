@@ -92,7 +92,7 @@ class Closer:
     async def _close_next(self, slots: OpenSlots) -> None:
         start_ms = slots.next_slot * slots.slot_ms
         values = slots.take()
-        closed = close_slot(self._policy, self._state, self._document.window_of(start_ms), values)
+        closed = close_slot(self._policy, self._state, start_ms, values)
         symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
         release = Release(start_ms, symbols, closed.spent.tolist())
         await self._thread.insist(self._ledger.close_slot, release, start_ms + slots.slot_ms, closed)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from gateway.privacy import MAX_CELLS, Missing, levels_within
+from gateway.privacy import MAX_CELLS, Calibration, Missing, Rounding, levels_within
 from gateway.quantities import Duration, Power, refused
 from gateway.topics import TopicTemplate
 
@@ -102,6 +102,8 @@ def _as_list(value: object) -> object:
 
 Name = Annotated[str, AfterValidator(_name)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
+Weight = Annotated[int, Field(strict=True, ge=-1_000_000, le=1_000_000)]
+GroupRounding = Literal[Rounding.NEAREST, Rounding.FEEDBACK]
 PowerRange = Annotated[tuple[Power, Power], AfterValidator(_in_order)]
 
 
@@ -150,7 +152,7 @@ class SlotsTable(Table):
 
 
 class Release(Table):
-    """What one release may say; every field may be set per household."""
+    """What one release may say."""
 
     epsilon: float | None = Field(
         None, gt=0, le=20, description="bits per release; levels = the most that fit"
@@ -161,9 +163,11 @@ class Release(Table):
     range: PowerRange | None = Field(
         None, description='public ["LOW", "HIGH"] power; readings outside are clamped'
     )
-    codebook: Literal["uniform"] | None = Field(None, description='"uniform": equal cells over the range')
-    rounding: Literal["nearest"] | None = Field(
-        None, description='"nearest": the cell that the value lies in'
+    codebook: str | None = Field(
+        None, description='"uniform": equally spaced over the range; or a file made by noiseless plan'
+    )
+    rounding: Rounding | None = Field(
+        None, description='"nearest"; "feedback": totals stay exact; "dither": means over many stay exact'
     )
 
     @model_validator(mode="after")
@@ -180,6 +184,12 @@ class Release(Table):
         return self.levels if self.epsilon is None else levels_within(self.epsilon)
 
 
+class ReleaseTable(Release):
+    """What one release may say; every field but the seed may be set per household."""
+
+    seed: str | None = Field(None, description="public seed of dither's thresholds; left out: output.topic")
+
+
 class BudgetTable(Table):
     """What all releases of one household may cost per window."""
 
@@ -194,6 +204,9 @@ class BudgetTable(Table):
     )
     when_spent: Literal["hold"] = Field(
         "hold", description='"hold": the last symbol repeats and costs nothing'
+    )
+    fresh_feedback: bool = Field(
+        default=False, description="with feedback: forget what is left over when a window begins"
     )
 
 
@@ -257,6 +270,13 @@ class GroupTable(Table):
     levels: int | None = Field(
         None, ge=1, le=MAX_CELLS, strict=True, description="k that one member may reach"
     )
+    weights: dict[str, Weight] = Field(
+        {}, description='public whole weights by id or pattern, as in { "h-003" = 2 }; 1 where not named'
+    )
+    rounding: GroupRounding | None = Field(None, description='"nearest", or "feedback": totals stay exact')
+    calibration: Calibration = Field(
+        "certified", description='"certified"; "paper" ([NP] Theorem 8, one output too many) is for studies'
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -306,7 +326,7 @@ class Config(Table):
 
     broker: BrokerTable = BrokerTable()
     slots: SlotsTable = SlotsTable()
-    release: Release = Release()
+    release: ReleaseTable = ReleaseTable()
     budget: BudgetTable = BudgetTable()
     source: tuple[SourceTable, ...] = Field((), description="[[source]]: how messages become readings")
     household: tuple[HouseholdTable, ...] = Field((), description="[[household]]: the roll")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gateway.mqtt import Publication
 from gateway.policy import Group, PolicyDocument
-from gateway.privacy import Codebook, Policy
+from gateway.privacy import Codebook, Policy, Rounding
 
 _W = 1_000
 _MS_PER_MINUTE = 60_000
@@ -76,6 +76,10 @@ class Renderer:
             )
         ]
 
+    def payload(self, place: int, start_ms: int, symbol: int, *, spent: bool = False) -> bytes:
+        """Return the bytes of one release, by its place in the order of release."""
+        return self._head(start_ms) + self._tails[place][~symbol if spent else symbol]
+
     def _head(self, start_ms: int) -> bytes:
         begin = datetime.fromtimestamp(start_ms / 1_000, UTC)
         minutes = _decimal(self._slot_ms, _MS_PER_MINUTE)
@@ -94,9 +98,10 @@ def _group_fields(group: Group, book: Codebook, reach: int) -> Callable[[int], s
 
 def _symbol_fields(book: Codebook, symbol: int, divisor: int) -> str:
     low, high, value = _interval_w(book, symbol, divisor)
+    rounding = "" if book.rounding is Rounding.NEAREST else f',"rounding":"{book.rounding}"'
     return (
         f'"symbol":{symbol},"levels":{book.levels},"between_w":[{low},{high}],'
-        f'"value_w":{value},"codebook":"{book.hash}"'
+        f'"value_w":{value},"codebook":"{book.hash}"{rounding}'
     )
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from fnmatch import filter as matching
-from math import ceil
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -18,34 +19,90 @@ import numpy as np
 from gateway.config import Config, GroupTable, HouseholdTable
 from gateway.privacy import (
     MICROBITS_PER_BIT,
+    Calibration,
     Codebook,
     Groups,
+    IntArray,
     Missing,
     Policy,
+    Reach,
+    Rounding,
     Shelf,
+    both_ends,
+    from_json,
     group_codebook,
+    keys_of,
     uniform,
+    with_missing_symbol,
 )
 
 DEFAULT_LEVELS = 4
 DEFAULT_RANGE_MW = (0, 14_500_000)
 
 
-class Book(msgspec.Struct, frozen=True, order=True):
-    """A household codebook: ``levels`` symbols over ``[lower, upper]`` mW."""
+class Book(msgspec.Struct, frozen=True):
+    """A household codebook: ``levels`` symbols over ``[lower, upper]`` mW.
+
+    Attributes:
+        lower: the range's lower end.
+        upper: the range's upper end.
+        levels: k, with the symbol for "no reading" where there is one.
+        rounding: how a value finds its symbol.
+        values: of the readings' symbols, where they come from a file; None for equally spaced ones.
+        cuts: between them, likewise.
+
+    """
 
     lower: int
     upper: int
     levels: int
+    rounding: Rounding = Rounding.NEAREST
+    values: tuple[int, ...] | None = None
+    cuts: tuple[int, ...] | None = None
+
+    def codebook(self, *, missing_symbol: bool) -> Codebook:
+        """Return it compiled.
+
+        Raises:
+            ValueError: it does not fit its range or its rounding.
+
+        """
+        if self.values is not None:
+            cuts, values = (np.array(column, np.int64) for column in (self.cuts, self.values))
+            book = Codebook(self.lower, self.upper, cuts, values, rounding=self.rounding)
+            return with_missing_symbol(book) if missing_symbol else book
+        if self.rounding is Rounding.NEAREST:
+            return uniform(self.lower, self.upper, self.levels, missing_symbol=missing_symbol)
+        return both_ends(self.lower, self.upper, self.levels, self.rounding, missing_symbol=missing_symbol)
 
 
 class Group(msgspec.Struct, frozen=True):
-    """A group query; ``members`` are positions on the roll, ``reach`` what one of them may reach."""
+    """A group query.
+
+    Attributes:
+        name: in its topic.
+        members: positions on the roll.
+        query: sum, or mean (the sum divided when it is written).
+        reach: k that one member may reach.
+        weights: public integers, one per member; None for ones.
+        rounding: nearest or feedback.
+        calibration: the rule for the number of cells; "paper" for studies only.
+
+    """
 
     name: str
     members: tuple[int, ...]
     query: Literal["sum", "mean"]
     reach: int
+    weights: tuple[int, ...] | None = None
+    rounding: Rounding = Rounding.NEAREST
+    calibration: Calibration = "certified"
+
+    def weighted(self) -> IntArray:
+        """Return (m,) the members' weights."""
+        if self.weights is None:
+            return np.ones(len(self.members), np.int64)
+        return np.array(self.weights, np.int64)
 
 
 class PolicyDocument(msgspec.Struct, frozen=True):
@@ -61,6 +118,8 @@ class PolicyDocument(msgspec.Struct, frozen=True):
         households: the roll's ids, in the order of release.
         book_of: each household's codebook.
         groups: the group queries.
+        seed: of dither's public thresholds.
+        fresh_windows: whether feedback starts afresh in every budget window.
 
     """
 
@@ -73,6 +132,8 @@ class PolicyDocument(msgspec.Struct, frozen=True):
     households: tuple[str, ...]
     book_of: tuple[int, ...]
     groups: tuple[Group, ...]
+    seed: str = ""
+    fresh_windows: bool = False
 
     def encode(self) -> bytes:
         """Return the document as JSON, the same for equal documents."""
@@ -99,28 +160,35 @@ class PolicyDocument(msgspec.Struct, frozen=True):
             ValueError: a codebook does not fit its range.
 
         """
-        shelf = Shelf([self.codebook(book) for book in self.books], np.array(self.book_of, np.int64))
-        members = [np.array(group.members, np.int64) for group in self.groups]
-        books = [
-            group_codebook(shelf.lower[m], shelf.upper[m], group.reach)
-            for m, group in zip(members, self.groups, strict=True)
-        ]
-        budget = None if self.budget is None else np.full(len(shelf), self.budget, np.int64)
-        slots = self.window_ms // self.slot_ms
+        missing_symbol = self.missing is Missing.SYMBOL
+        books = [book.codebook(missing_symbol=missing_symbol) for book in self.books]
+        shelf = Shelf(books, np.array(self.book_of, np.int64), keys_of(self.seed, self.households))
         return Policy.over(
-            shelf, Groups(members, books), missing=self.missing, budget=budget, slots_per_window=slots
+            shelf,
+            self._compiled_groups(shelf),
+            missing=self.missing,
+            budget=None if self.budget is None else np.full(len(shelf), self.budget, np.int64),
+            slots_per_window=self.window_ms // self.slot_ms,
+            window=self.window_ms,
+            fresh_windows=self.fresh_windows,
         )
 
-    def codebook(self, book: Book) -> Codebook:
-        """Return the codebook of one household class."""
-        missing_symbol = self.missing is Missing.SYMBOL
-        return uniform(book.lower, book.upper, book.levels, missing_symbol=missing_symbol)
+    def _compiled_groups(self, shelf: Shelf) -> Groups:
+        members = [np.array(group.members, np.int64) for group in self.groups]
+        weights = [group.weighted() for group in self.groups]
+        books = [
+            group_codebook(
+                Reach.of(shelf.lower[m], shelf.upper[m], w), group.reach, group.rounding, group.calibration
+            )
+            for group, m, w in zip(self.groups, members, weights, strict=True)
+        ]
+        return Groups(members, books, weights)
 
 
 def document_of(config: Config) -> PolicyDocument:
     """Return the public part of a configuration that :mod:`gateway.checking` found good."""
     chosen = [_book(config, household) for household in config.household]
-    books = sorted(set(chosen))
+    books = sorted(set(chosen), key=msgspec.json.encode)
     place = {book: i for i, book in enumerate(books)}
     ids = tuple(household.id for household in config.household)
     bits = config.budget.bits
@@ -129,11 +197,13 @@ def document_of(config: Config) -> PolicyDocument:
         slot_ms=config.slots.length,
         window_ms=config.budget.window,
         missing=config.slots.missing,
-        budget=None if bits is None else ceil(bits * MICROBITS_PER_BIT),
+        budget=None if bits is None else round(bits * MICROBITS_PER_BIT),
         books=tuple(books),
         households=ids,
         book_of=tuple(place[book] for book in chosen),
         groups=tuple(_group(group, ids) for group in config.group),
+        seed=config.release.seed or config.output.topic,
+        fresh_windows=config.budget.fresh_feedback,
     )
 
 
@@ -144,10 +214,55 @@ def members_of(patterns: Sequence[str], ids: Sequence[str]) -> tuple[int, ...]:
 
 
 def _book(config: Config, household: HouseholdTable) -> Book:
-    levels = household.chosen_levels or config.release.chosen_levels or DEFAULT_LEVELS
-    lower, upper = household.range or config.release.range or DEFAULT_RANGE_MW
-    return Book(lower, upper, levels)
+    """Return a household's codebook: what her table says, else [release], else the defaults."""
+    levels = household.chosen_levels or config.release.chosen_levels
+    ends = household.range or config.release.range
+    rounding = household.rounding or config.release.rounding
+    file = household.codebook or config.release.codebook
+    if file not in (None, "uniform"):
+        return _book_of_file(Path(file), rounding, missing_symbol=config.slots.missing is Missing.SYMBOL)
+    lower, upper = ends or DEFAULT_RANGE_MW
+    return Book(lower, upper, levels or DEFAULT_LEVELS, rounding or Rounding.NEAREST)
+
+
+def _book_of_file(path: Path, rounding: Rounding | None, *, missing_symbol: bool) -> Book:
+    book = read_codebook(path, path.stat().st_mtime_ns)
+    return Book(
+        book.lower,
+        book.upper,
+        book.levels + missing_symbol,
+        rounding or book.rounding,
+        tuple(book.values.tolist()),
+        tuple(book.cuts.tolist()),
+    )
+
+
+@lru_cache(maxsize=64)
+def read_codebook(path: Path, _modified: int) -> Codebook:
+    """Return a codebook file's content; a roll names the same file many times.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not a codebook file.
+
+    """
+    return from_json(path.read_text(encoding="utf-8"))
 
 
 def _group(group: GroupTable, ids: Sequence[str]) -> Group:
-    return Group(group.name, members_of(group.members, ids), group.query, group.reach)
+    members = members_of(group.members, ids)
+    weights = None
+    if group.weights:
+        weight_of = {
+            i: weight for pattern, weight in group.weights.items() for i in members_of([pattern], ids)
+        }
+        weights = tuple(weight_of.get(member, 1) for member in members)
+    return Group(
+        group.name,
+        members,
+        group.query,
+        group.reach,
+        weights,
+        group.rounding or Rounding.NEAREST,
+        group.calibration,
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from gateway.privacy import Account, IntArray, State
 
 _INT64 = np.dtype("<i8")
+_HOUSEHOLD_ROWS, _GROUP_ROWS = 5, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,8 +18,8 @@ class Balances:
     """The accounts of all places.
 
     Attributes:
-        households: (4, n) window start (ms), spent, total (micro-bits), held (mW).
-        groups: (3, g) window start, spent, total.
+        households: (5, n) window start (ms), spent, total (micro-bits), held, residual (mW).
+        groups: (4, g) window start, spent, total, residual.
 
     """
 
@@ -28,12 +29,12 @@ class Balances:
     @classmethod
     def none(cls) -> Self:
         """Return the balances of nobody."""
-        return cls(np.zeros((4, 0), np.int64), np.zeros((3, 0), np.int64))
+        return cls(np.zeros((_HOUSEHOLD_ROWS, 0), np.int64), np.zeros((_GROUP_ROWS, 0), np.int64))
 
     @classmethod
     def unpack(cls, households: bytes, groups: bytes) -> Self:
         """Return the balances from their packed columns."""
-        return cls(_unpacked(households, 4), _unpacked(groups, 3))
+        return cls(_unpacked(households, _HOUSEHOLD_ROWS), _unpacked(groups, _GROUP_ROWS))
 
     def pack(self) -> tuple[bytes, bytes]:
         """Return the packed columns of households and groups."""
@@ -43,44 +44,46 @@ class Balances:
         """Return the balances with places for all of a roll; new ones stand as in ``fresh``."""
         return Balances(
             _widened(self.households, _household_columns(fresh), homes),
-            _widened(self.groups, _account_columns(fresh.groups), groups),
+            _widened(self.groups, _group_columns(fresh), groups),
         )
 
     def state(self, homes: IntArray, groups: IntArray) -> State:
         """Return the state of a roll at the places ``homes`` and ``groups``."""
         mine, theirs = self.households[:, homes], self.groups[:, groups]
-        return State(Account(mine[0], mine[1], mine[2]), Account(theirs[0], theirs[1], theirs[2]), mine[3])
+        return State(
+            Account(mine[0], mine[1], mine[2]),
+            Account(theirs[0], theirs[1], theirs[2]),
+            mine[3],
+            mine[4],
+            theirs[3],
+        )
 
     def after(self, state: State, homes: IntArray, groups: IntArray) -> Balances:
         """Return the balances with the state of a roll entered at its places."""
         households, theirs = self.households.copy(), self.groups.copy()
         households[:, homes] = _household_columns(state)
-        theirs[:, groups] = _account_columns(state.groups)
+        theirs[:, groups] = _group_columns(state)
         return Balances(households, theirs)
 
+    def carried_over(self, window: int, homes_spent: IntArray, groups_spent: IntArray) -> Balances:
+        """Return the balances for a policy with other windows: no spend is forgotten.
 
-def carried_over(balances: Balances, old_window_ms: int, window: int) -> Balances:
-    """Return the balances for windows of another length: no spend is forgotten.
+        Args:
+            window: the start of the new policy's first window.
+            homes_spent: (n,) the most that each household can have spent since then (micro-bits).
+            groups_spent: (g,) the same for the groups.
 
-    What was spent in an old window (of ``old_window_ms``) that reaches into the new one is spent there.
+        """
+        households, groups = self.households.copy(), self.groups.copy()
+        for columns, spent in ((households, homes_spent), (groups, groups_spent)):
+            columns[0], columns[1] = window, spent
+        return Balances(households, groups)
 
-    Args:
-        balances: as the old policy left them.
-        old_window_ms: the old windows' length.
-        window: the start of the new policy's first window.
-
-    """
-    return Balances(
-        *(_relabelled(columns, old_window_ms, window) for columns in (balances.households, balances.groups))
-    )
-
-
-def _relabelled(columns: IntArray, old_window_ms: int, window: int) -> IntArray:
-    moved = columns.copy()
-    # Never-charged accounts have the least window: comparing by subtraction cannot overflow upwards.
-    reaches = columns[0] > window - old_window_ms
-    moved[0] = np.where(reaches, window, columns[0])
-    return moved
+    def without_residuals(self) -> Balances:
+        """Return the balances for a policy with other levels: what feedback left over belonged to the old."""
+        households, groups = self.households.copy(), self.groups.copy()
+        households[-1], groups[-1] = 0, 0
+        return Balances(households, groups)
 
 
 def _unpacked(blob: bytes, rows: int) -> IntArray:
@@ -92,7 +95,11 @@ def _account_columns(account: Account) -> IntArray:
 
 
 def _household_columns(state: State) -> IntArray:
-    return np.concatenate((_account_columns(state.households), state.held[None, :]))
+    return np.concatenate((_account_columns(state.households), (state.held, state.residual)))
+
+
+def _group_columns(state: State) -> IntArray:
+    return np.concatenate((_account_columns(state.groups), (state.group_residual,)))
 
 
 def _widened(columns: IntArray, fresh: IntArray, places: IntArray) -> IntArray:

@@ -45,5 +45,5 @@ CREATE TABLE outbox (
 CREATE TABLE balance (
     kind    TEXT PRIMARY KEY CHECK (kind IN ('household', 'group')),
     next_ms INTEGER NOT NULL,          -- start of the next slot
-    columns BLOB NOT NULL              -- household (4, n): window start, spent, total, held mW; group (3, n)
+    columns BLOB NOT NULL              -- household (5, n): window start, spent, total, held, residual; group (4, n)
 ) STRICT, WITHOUT ROWID;

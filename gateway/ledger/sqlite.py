@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gateway.ledger._file import explained, locked, prepare
-from gateway.ledger.balance import Balances, carried_over
+from gateway.ledger.balance import Balances
 from gateway.messages import Release
 from gateway.policy import PolicyDocument
 from gateway.privacy import Closed, IntArray, Policy, State
@@ -187,14 +187,32 @@ class Ledger:
             self._epoch = latest[0]
             return
         if latest is not None and self._next_ms is not None:
-            window = document.window_of(self._next_ms)
-            self._balances = carried_over(self._balances, self.document(latest[0]).window_ms, window)
+            self._balances = self._carried_over(document, self.document(latest[0]), self._next_ms)
             self._save(self._balances, self._next_ms)
-        packed = zlib.compress(document.encode())
-        row = (document.fingerprint, packed)
-        self._epoch = (
-            self._db.execute("INSERT INTO epoch (fingerprint, document) VALUES (?, ?)", row).lastrowid or 0
+        row = (document.fingerprint, zlib.compress(document.encode()))
+        query = "INSERT INTO epoch (fingerprint, document) VALUES (?, ?)"
+        self._epoch = self._db.execute(query, row).lastrowid or 0
+
+    def _carried_over(self, new: PolicyDocument, old: PolicyDocument, next_ms: int) -> Balances:
+        """Return the balances for a changed policy: no spend is forgotten, feedback starts afresh."""
+        balances = self._balances.without_residuals()
+        if new.window_ms == old.window_ms:
+            return balances
+        # Windows of another length: what was spent since the new one began, if every slot was paid for.
+        window = new.window_of(next_ms)
+        homes, groups = (
+            np.zeros(balances.households.shape[1], np.int64),
+            np.zeros(balances.groups.shape[1], np.int64),
         )
+        query = "SELECT epoch, count(*) FROM slot WHERE start_ms >= ? GROUP BY epoch"
+        for epoch, slots in self._db.execute(query, (window,)).fetchall():
+            document = self.document(epoch)
+            policy = document.compile()
+            homes[self._places("household", document.households)] += slots * policy.price
+            groups[self._places("group", [group.name for group in document.groups])] += (
+                slots * policy.group_price
+            )
+        return balances.carried_over(window, homes, groups)
 
     def _packed(self, readings: Readings) -> tuple[int, bytes]:
         table = np.stack((self._homes[readings.household], readings.start_ms, readings.energy_mwh))

@@ -41,6 +41,17 @@ def microbits(levels: int) -> int:
     return nearest if 1 << nearest >= levels**MICROBITS_PER_BIT else nearest + 1
 
 
+def microbits_of(levels: IntArray) -> IntArray:
+    """Return the price (micro-bits) of each number of levels.
+
+    Raises:
+        ValueError: one of them is less than 1.
+
+    """
+    distinct, back = np.unique(levels, return_inverse=True)
+    return np.array([microbits(int(k)) for k in distinct], np.int64)[back]
+
+
 def levels_within(bits: float) -> int:
     """Return the most levels k with ``log2(k) ≤ bits``; ``levels_within(log2(k)) == k`` for every k.
 

@@ -4,16 +4,54 @@
 That is one cell too many: a segment of length S over cells of width R/q touches up to ``⌈qS/R⌉ + 1`` of them
 (theory E1). Certified is ``q = max(k, ⌊(k−1)·R/S⌋)``: then S covers at most k−1 cell widths, so a half-open
 window of length S holds at most k−1 cuts.
+
+With feedback the sum is offset by what earlier releases left over, at most half a gap d either way. The
+window grows to S + d, so one cell less is allowed: ``q = max(k, ⌊(k−2)·R/S⌋ + 1)`` levels with both ends
+(theory A3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from gateway.privacy.accounting import BoolArray, IntArray
-from gateway.privacy.codebooks import Codebook, Shelf, uniform
+from gateway.privacy.codebooks import MAX_CELLS, Codebook, Rounding, Shelf, both_ends, uniform
+
+Calibration = Literal["certified", "paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What one member can do to a weighted sum.
+
+    Attributes:
+        lower: the least sum (mW).
+        upper: the largest sum.
+        sensitivity: S, the most that one member moves it.
+
+    """
+
+    lower: int
+    upper: int
+    sensitivity: int
+
+    @classmethod
+    def of(cls, lower: IntArray, upper: IntArray, weights: IntArray | None = None) -> Reach:
+        """Return span and sensitivity of members with ranges ``[lower, upper]`` and public weights.
+
+        Raises:
+            ValueError: no member can move the sum.
+
+        """
+        scaled = np.stack((lower, upper)) * (1 if weights is None else weights)
+        least, most = scaled.min(axis=0), scaled.max(axis=0)
+        if int((most - least).max(initial=0)) < 1:
+            raise ValueError("a group needs a member with a range and a weight")
+        return cls(int(least.sum()), int(most.sum()), int((most - least).max()))
 
 
 def certified_levels(span: int, sensitivity: int, reach: int) -> int:
@@ -28,9 +66,32 @@ def certified_levels(span: int, sensitivity: int, reach: int) -> int:
         ValueError: no member can move the sum, or no output is allowed.
 
     """
-    if sensitivity < 1 or reach < 1:
-        raise ValueError("a group needs a member with a range, and at least one level")
+    _check(sensitivity, reach)
     return max(reach, (reach - 1) * span // sensitivity)
+
+
+def paper_levels(span: int, sensitivity: int, reach: int) -> int:
+    """Return [NP] Theorem 8's ``⌊k·R/S⌋``: for studies; it breaks Definition 1 by one output (theory E1).
+
+    Raises:
+        ValueError: as :func:`certified_levels`.
+
+    """
+    _check(sensitivity, reach)
+    return max(1, reach * span // sensitivity)
+
+
+def feedback_levels(span: int, sensitivity: int, reach: int) -> int:
+    """Return the most levels with both ends under feedback (theory A3).
+
+    Raises:
+        ValueError: as :func:`certified_levels`, or fewer than two outputs are allowed.
+
+    """
+    _check(sensitivity, reach)
+    if reach < 2:  # noqa: PLR2004 - both ends
+        raise ValueError("feedback needs two levels or more")
+    return max(reach, (reach - 2) * span // sensitivity + 1)
 
 
 def reach_of(cuts: IntArray, sensitivity: int) -> int:
@@ -44,16 +105,48 @@ def reach_of(cuts: IntArray, sensitivity: int) -> int:
     return 1 + int(np.max(ends - np.arange(len(cuts))))
 
 
-def group_codebook(lower: IntArray, upper: IntArray, reach: int) -> Codebook:
-    """Return the certified uniform codebook over the sum of members with ranges ``[lower, upper]`` (mW).
+def reach_in(book: Codebook, sensitivity: int) -> int:
+    """Return how many outputs one member reaches in a group's codebook.
+
+    Under feedback the carried error takes the integers of ``[−⌊d/2⌋, ⌈d/2⌉ − 1]``, d the largest gap, so the
+    window is longer by d − 1.
+    """
+    carried = book.largest_gap - 1 if book.rounding is Rounding.FEEDBACK else 0
+    return reach_of(book.cuts, sensitivity + carried)
+
+
+def group_codebook(
+    members: Reach,
+    reach: int,
+    rounding: Rounding = Rounding.NEAREST,
+    calibration: Calibration = "certified",
+) -> Codebook:
+    """Return the uniform codebook of a sum in which one member reaches at most ``reach`` outputs.
+
+    Args:
+        members: span and sensitivity.
+        reach: k.
+        rounding: nearest or feedback.
+        calibration: "paper" for [NP] Theorem 8, which reaches one more; for studies only.
 
     Raises:
-        ValueError: as :func:`certified_levels` and :func:`gateway.privacy.codebooks.uniform`.
+        ValueError: as the level rules and :func:`gateway.privacy.codebooks.uniform`.
 
     """
-    low, high = int(lower.sum()), int(upper.sum())
-    levels = certified_levels(high - low, int((upper - lower).max()), reach)
-    return uniform(low, high, levels)
+    span = members.upper - members.lower
+    if calibration == "paper":
+        return uniform(members.lower, members.upper, paper_levels(span, members.sensitivity, reach))
+    if rounding is Rounding.NEAREST:
+        return uniform(members.lower, members.upper, certified_levels(span, members.sensitivity, reach))
+    if rounding is not Rounding.FEEDBACK:
+        raise ValueError("a group rounds to nearest or with feedback")
+    levels = min(feedback_levels(span, members.sensitivity, reach), MAX_CELLS)
+    while True:
+        book = both_ends(members.lower, members.upper, levels, rounding)
+        # Gaps of integers differ by one: the formula for reals may be one level too many.
+        if reach_in(book, members.sensitivity) <= reach or levels == reach:
+            return book
+        levels -= 1
 
 
 class Groups:
@@ -61,16 +154,27 @@ class Groups:
 
     Args:
         members: for each group the (m,) positions of its members in the roll, without repeats.
-        codebooks: for each group the codebook of its sum.
+        codebooks: of the sums; one per group unless ``book_of`` says which.
+        weights: for each group the (m,) public integer weights of its members; ones unless given.
+        book_of: (g,) index into ``codebooks`` for each group.
 
     """
 
-    def __init__(self, members: Sequence[IntArray], codebooks: Sequence[Codebook]) -> None:
+    def __init__(
+        self,
+        members: Sequence[IntArray],
+        codebooks: Sequence[Codebook],
+        weights: Sequence[IntArray] | None = None,
+        book_of: IntArray | None = None,
+    ) -> None:
         sizes = np.array([len(positions) for positions in members], np.int64)
         self.members = np.concatenate(members) if members else np.zeros(0, np.int64)
+        self.weights = np.concatenate(weights) if weights else np.ones(len(self.members), np.int64)
         self.starts = np.cumsum(sizes) - sizes
         self.group_of = np.repeat(np.arange(len(sizes)), sizes)
-        self.shelf = Shelf(codebooks, np.arange(len(codebooks))) if codebooks else None
+        self.book_of = np.arange(len(sizes)) if book_of is None else book_of
+        self.shelf = Shelf(codebooks, self.book_of) if codebooks else None
+        self.feedback = self.shelf.feedback if self.shelf else np.zeros(0, np.bool_)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -79,18 +183,24 @@ class Groups:
         """Return (g,) outputs that one member can reach, given (n,) ranges of the roll (mW)."""
         if self.shelf is None:
             return np.zeros(0, np.int64)
-        sensitivity = np.maximum.reduceat((upper - lower)[self.members], self.starts)
-        books = zip(self.shelf.codebooks, sensitivity, strict=True)
-        return np.array([reach_of(book.cuts, int(widest)) for book, widest in books], np.int64)
+        moves = (upper - lower)[self.members] * np.abs(self.weights)
+        sensitivity = np.maximum.reduceat(moves, self.starts)
+        books = zip(self.book_of.tolist(), sensitivity.tolist(), strict=True)
+        return np.array([reach_in(self.shelf.codebooks[book], widest) for book, widest in books], np.int64)
 
-    def encode(self, values: IntArray) -> IntArray:
-        """Return (g,) symbols of the exact sums of (n,) household values (mW)."""
+    def sums(self, values: IntArray) -> IntArray:
+        """Return (g,) exact weighted sums of (n,) household values (mW)."""
         if self.shelf is None:
             return np.zeros(0, np.int64)
-        return self.shelf.encode(np.add.reduceat(values[self.members], self.starts))
+        return np.add.reduceat(values[self.members] * self.weights, self.starts)
 
     def any_member(self, flags: BoolArray) -> BoolArray:
         """Return (g,) whether any member's flag is set."""
         if self.shelf is None:
             return np.zeros(0, np.bool_)
         return np.logical_or.reduceat(flags[self.members], self.starts)
+
+
+def _check(sensitivity: int, reach: int) -> None:
+    if sensitivity < 1 or reach < 1:
+        raise ValueError("a group needs a member with a range, and at least one level")

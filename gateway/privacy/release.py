@@ -2,8 +2,11 @@
 
 The promise (Definition 1, [NP]): while one household's reading varies and all others are fixed, her own
 release and those of her groups take at most ``levels`` different values together, and that is charged.
-It holds because every topic sees the *same integer* per household, after clamping and substitution, through
-monotone step functions without memory; so their cuts merge on one line (theory A2).
+
+Topics rounded to nearest, or with public dither, see the *same integer* per household, after clamping and
+substitution, through monotone step functions without memory; so their cuts merge on one line and compose to
+``1 + Σ(k_j − 1)`` (theory A2). A topic with feedback also sees what its earlier releases left over, which is
+private: its levels multiply.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ from typing import Self
 
 import numpy as np
 
-from gateway.privacy.accounting import Account, BoolArray, IntArray, microbits
+from gateway.privacy.accounting import Account, BoolArray, IntArray, microbits_of
 from gateway.privacy.codebooks import Shelf
 from gateway.privacy.groups import Groups
 
 MISSING: int = int(np.iinfo(np.int64).min)
 """The slot value of a household whose meter said nothing."""
+_MOST_LEVELS = 1 << 50  # products in doubles are exact below
 
 
 class Missing(StrEnum):
@@ -46,6 +50,8 @@ class Policy:
         group_price: (g,) micro-bits of ``reach``.
         budget: (n,) micro-bits per window.
         missing: the substitution rule.
+        window: the length of a budget window, in the unit of a slot's start.
+        fresh_windows: whether feedback forgets what is left over when a window begins.
 
     """
 
@@ -57,6 +63,8 @@ class Policy:
     group_price: IntArray
     budget: IntArray
     missing: Missing
+    window: int
+    fresh_windows: bool
 
     @classmethod
     def over(
@@ -67,11 +75,14 @@ class Policy:
         missing: Missing = Missing.HOLD,
         budget: IntArray | None = None,
         slots_per_window: int = 1,
+        window: int = 1,
+        fresh_windows: bool = False,
     ) -> Self:
         """Return the policy with its prices; without ``budget`` (micro-bits) every window affords its slots.
 
         Raises:
-            ValueError: the codebooks have a missing symbol where the rule is another, or have none.
+            ValueError: the codebooks have a missing symbol where the rule is another, or have none; or a
+                household's joint levels exceed 2^50.
 
         """
         if any(book.missing_symbol != (missing is Missing.SYMBOL) for book in households.codebooks):
@@ -79,7 +90,6 @@ class Policy:
         reach = groups.reach(households.lower, households.upper)
         levels = joint_household_levels(households, groups, reach)
         price = microbits_of(levels)
-        free = price * slots_per_window
         return cls(
             households,
             groups,
@@ -87,9 +97,15 @@ class Policy:
             reach,
             price,
             microbits_of(reach),
-            free if budget is None else budget,
+            price * slots_per_window if budget is None else budget,
             missing,
+            window,
+            fresh_windows,
         )
+
+    def window_of(self, start: int) -> int:
+        """Return the start of the budget window that a slot beginning at ``start`` belongs to."""
+        return start // self.window * self.window
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +116,28 @@ class State:
         households: (n,) the households' odometers.
         groups: (g,) the groups' odometers; they inform (capacity), the budget is the household's.
         held: (n,) the value of each household's last symbol (mW).
+        residual: (n,) what the households' releases left over, for feedback (mW). Private.
+        group_residual: (g,) the same of the groups.
 
     """
 
     households: Account
     groups: Account
     held: IntArray
+    residual: IntArray
+    group_residual: IntArray
 
     @classmethod
     def initial(cls, policy: Policy) -> Self:
         """Return the state before the first slot: nothing spent, the range's lower end held."""
-        shelf = policy.households
-        return cls(Account.opened(len(shelf)), Account.opened(len(policy.groups)), shelf.lower.copy())
+        n, g = len(policy.households), len(policy.groups)
+        return cls(
+            Account.opened(n),
+            Account.opened(g),
+            policy.households.lower.copy(),
+            np.zeros(n, np.int64),
+            np.zeros(g, np.int64),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,57 +162,103 @@ class Closed:
     state: State
 
 
-def close_slot(policy: Policy, state: State, window: int, values: IntArray) -> Closed:
+def close_slot(policy: Policy, state: State, start: int, values: IntArray) -> Closed:
     """Release one slot.
 
     Args:
         policy: the public configuration.
         state: what the slot before left.
-        window: the budget window of the slot's start; never before the state's.
+        start: the slot's start; its budget window is never before the state's.
         values: (n,) mean power (mW) in the slot, any integer, or ``MISSING``.
 
     Raises:
         ValueError: the window lies before one that was charged, or the shapes differ.
 
     """
-    shelf, groups = policy.households, policy.groups
+    shelf, groups, window = policy.households, policy.groups, policy.window_of(start)
     if values.shape != (len(shelf),):
         raise ValueError(f"{values.shape} values for a roll of {len(shelf)}")
     active = state.households.affords(window, policy.price, policy.budget)
-    # The last symbol's value, on today's line: a public constant, whatever changed since.
-    constant = np.clip(state.held, shelf.floor, shelf.upper)
-    present = np.clip(values, shelf.lower, shelf.upper)
-    x = np.where(values == MISSING, _substitute(policy, constant), present)
-    x = np.where(active, x, constant)
-    symbols = shelf.encode(x)
+    x = _used(policy, state, values, active)
+    symbols, residual = _own(policy, state, start, x, active)
+    group_active = groups.any_member(active)
+    group_symbols, group_residual = _grouped(policy, state, start, x, groups.any_member(~active))
     charges = np.where(active, policy.price, 0)
-    group_charges = np.where(groups.any_member(active), policy.group_price, 0)
+    group_charges = np.where(group_active, policy.group_price, 0)
     after = State(
         state.households.charged(window, charges),
         state.groups.charged(window, group_charges),
         shelf.decode(symbols),
+        residual,
+        group_residual,
     )
-    group_symbols = groups.encode(np.maximum(x, shelf.lower))
     return Closed(symbols, group_symbols, ~active, charges, group_charges, after)
 
 
-def _substitute(policy: Policy, constant: IntArray) -> IntArray:
-    """Return (n,) the public number that stands for a missing reading, the same in all her topics."""
-    return constant if policy.missing is Missing.HOLD else policy.households.floor
+def _used(policy: Policy, state: State, values: IntArray, active: BoolArray) -> IntArray:
+    """Return (n,) the one integer per household that all her topics see."""
+    shelf = policy.households
+    # The last symbol's value, on today's line: a public constant, whatever changed since.
+    constant = np.clip(state.held, shelf.floor, shelf.upper)
+    # One public number for a missing reading, the same in all her topics.
+    substitute = constant if policy.missing is Missing.HOLD else shelf.floor
+    x = np.where(values == MISSING, substitute, np.clip(values, shelf.lower, shelf.upper))
+    return np.where(active, x, constant)
+
+
+def _own(
+    policy: Policy, state: State, start: int, x: IntArray, active: BoolArray
+) -> tuple[IntArray, IntArray]:
+    """Return (n,) the households' symbols and what they leave over."""
+    shelf = policy.households
+    # Frozen while held, and while a symbol of its own says that there is no reading.
+    carrying = shelf.feedback & active & (x >= shelf.lower)
+    residual = np.where(_renewed(policy, state.households, start), 0, state.residual)
+    carried = np.where(carrying, x + residual, x)
+    symbols = shelf.dither(x, shelf.encode(carried), start)
+    return symbols, np.where(carrying, carried - shelf.decode(symbols), residual)
+
+
+def _grouped(
+    policy: Policy, state: State, start: int, x: IntArray, any_spent: BoolArray
+) -> tuple[IntArray, IntArray]:
+    """Return (g,) the groups' symbols and what they leave over.
+
+    While any member's budget is spent a group forgets what is left over and rounds to nearest: it would
+    otherwise go on speaking of her earlier readings, which nobody is charged for.
+    """
+    groups = policy.groups
+    if groups.shelf is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    carrying = groups.feedback & ~any_spent
+    residual = np.where(_renewed(policy, state.groups, start) | ~carrying, 0, state.group_residual)
+    carried = groups.sums(np.maximum(x, policy.households.lower)) + residual
+    symbols = groups.shelf.encode(carried)
+    return symbols, np.where(carrying, carried - groups.shelf.decode(symbols), 0)
+
+
+def _renewed(policy: Policy, account: Account, start: int) -> BoolArray:
+    """Return whether a window begins in which feedback starts afresh."""
+    turned: BoolArray = account.window != policy.window_of(start)
+    return turned if policy.fresh_windows else np.zeros_like(turned)
 
 
 def joint_household_levels(households: Shelf, groups: Groups, reach: IntArray) -> IntArray:
-    """Return (n,) joint outputs per slot (theory A2): ``1 + Σ(k_j − 1)`` over her own and her groups' cuts.
+    """Return (n,) joint outputs per slot (theory A2).
 
-    Refined composition holds for releases that are monotone step functions of the *same integer* without
-    private state: their cuts merge on one line. ``close_slot`` is built so that they are.
+    Releases that are monotone step functions of the same integer without private state compose to
+    ``1 + Σ(k_j − 1)``; each release with feedback multiplies by its own.
+
+    Raises:
+        ValueError: they exceed 2^50.
+
     """
-    levels = np.array([book.levels for book in households.codebooks], np.int64)[households.book_of]
-    np.add.at(levels, groups.members, (reach - 1)[groups.group_of])
-    return levels
-
-
-def microbits_of(levels: IntArray) -> IntArray:
-    """Return the price (micro-bits) of each number of levels."""
-    distinct, back = np.unique(levels, return_inverse=True)
-    return np.array([microbits(int(k)) for k in distinct], np.int64)[back]
+    own = np.array([book.levels for book in households.codebooks], np.int64)[households.book_of]
+    merged = np.where(households.feedback, 1, own)
+    carried = groups.feedback[groups.group_of]
+    np.add.at(merged, groups.members[~carried], (reach - 1)[groups.group_of[~carried]])
+    factors = np.where(households.feedback, own, 1).astype(np.float64)
+    np.multiply.at(factors, groups.members[carried], reach[groups.group_of[carried]].astype(np.float64))
+    if np.any(merged * factors >= _MOST_LEVELS):
+        raise ValueError("a household's joint levels exceed 2^50: use fewer levels or fewer groups")
+    return merged * factors.astype(np.int64)
