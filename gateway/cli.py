@@ -9,7 +9,7 @@ import sys
 from collections.abc import Coroutine
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import structlog
 import typer
@@ -19,9 +19,14 @@ from rich.console import Console
 from gateway.checking import ConfigError, load
 from gateway.config import Config
 from gateway.ledger import LedgerError, read_statement
+from gateway.policy import document_of
 from gateway.report import budget_report, privacy_table, show_budget, show_faults, show_privacy
 from gateway.rules import ledger_path
+from gateway.tables import progress_bar
 from gateway.telemetry import configure_logs
+
+if TYPE_CHECKING:
+    from gateway.planning import Plan
 
 _T = TypeVar("_T")
 EXIT_FAILED = 1
@@ -90,6 +95,65 @@ def budget(
     except KeyError:
         _fail(f"household {household!r} was never on the roll: see [[household]] in {config}")
     _print(report) if as_json else show_budget(_out, report)
+
+
+@app.command(epilog="Example: noiseless certify noiseless.toml")
+def certify(config: ConfigPath, as_json: Json = False) -> None:
+    """Prove by counting that a configuration keeps its promise: distinct bytes against what is charged."""
+    from gateway.audit import certificate_report, show_certificate
+    from gateway.audit import certify as certified
+
+    document = document_of(_loaded(config, as_json=as_json, studies=True))
+    with _err.status("counting") as status:
+        certificate = certified(document, progress=lambda label: status.update(f"counting {label}"))
+    report = certificate_report(certificate)
+    _print(report) if as_json else show_certificate(_out, report)
+    if not certificate.holds:
+        raise typer.Exit(EXIT_FAILED)
+
+
+@app.command(
+    epilog="Example: noiseless plan --profile public.csv.xz --range '0 W' '14 kW' --levels 4 --bill 0.1"
+)
+def plan(
+    profile: Annotated[
+        Path, typer.Option(help="Public loads: CSV (.xz, .gz), a time and a column per home.")
+    ],
+    power_range: Annotated[tuple[str, str], typer.Option("--range", help="The public range.")] = (
+        "0 W",
+        "14.5 kW",
+    ),
+    unit: Annotated[str, typer.Option(help="Of the profile's energies: Wh or kWh.")] = "Wh",
+    interval: Annotated[str, typer.Option(help="The profile's interval.")] = "30min",
+    levels: Annotated[str, typer.Option(help="Numbers of levels to look at.")] = "2,3,4,6,8,16",
+    error: Annotated[float | None, typer.Option(help="Wanted: RMS error of a release in W, at most.")] = None,
+    bill: Annotated[
+        float | None, typer.Option(help="Wanted: error of four weeks' energy in %, at most.")
+    ] = None,
+    bits: Annotated[float | None, typer.Option(help="Budget: bits a day, at most.")] = None,
+    rounding: Annotated[str | None, typer.Option(help="Only nearest, feedback or dither.")] = None,
+    blind: Annotated[tuple[str, str] | None, typer.Option(help="Also a codebook blind in this band.")] = None,
+    write: Annotated[Path | None, typer.Option(help="Write the chosen codebook to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw error over bits (.png or .svg).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Choose a codebook from a public profile: what each kind costs in bits and gives in accuracy."""
+    from gateway.planning import PlanError, Request, make_plan, show_plan
+
+    try:
+        request = Request.parsed(
+            profile, power_range, unit=unit, interval=interval, levels=levels, rounding=rounding, blind=blind
+        )
+        made = make_plan(
+            request, rmse_w=error, bill_percent=bill, bits_per_day=bits, progress=progress_bar(_err)
+        )
+        if write is not None:
+            write.write_text(made.codebook_file(), encoding="utf-8")
+    except (PlanError, ValueError) as problem:
+        _fail(str(problem))
+    if plot is not None:
+        _draw(made, plot)
+    _print(made.report()) if as_json else show_plan(_out, made.report(), write)
 
 
 @app.command(epilog="Example: noiseless demo --households 200 --speed 900 --seconds 30 --headless --json")
@@ -174,14 +238,22 @@ def simulate(
     _print(summary) if as_json else _out.print(summary)
 
 
+def _draw(made: Plan, path: Path) -> None:
+    if find_spec("matplotlib") is None:
+        _fail("plots need matplotlib: pip install 'noiseless[studies]'")
+    from gateway.planning import draw_plan
+
+    draw_plan(made.candidates, made.chosen, made.title, path)
+
+
 def _needs_simulators() -> None:
     if find_spec("aiomqtt") is None or find_spec("iotcore") is None:
         _fail("the simulators are not installed: pip install 'noiseless[simulate]'")
 
 
-def _loaded(path: Path, *, as_json: bool) -> Config:
+def _loaded(path: Path, *, as_json: bool, studies: bool = False) -> Config:
     try:
-        return load(path)
+        return load(path, studies=studies)
     except ConfigError as error:
         if as_json:
             _print({"ok": False, "faults": [fault._asdict() for fault in error.faults]})

@@ -98,6 +98,19 @@ class Group(msgspec.Struct, frozen=True):
     rounding: Rounding = Rounding.NEAREST
     calibration: Calibration = "certified"
 
+    def codebook(self, books: Sequence[Book]) -> Codebook:
+        """Return the codebook of the sum of members with these codebooks.
+
+        Raises:
+            ValueError: it does not fit.
+
+        """
+        lower, upper = (
+            np.array(ends, np.int64) for ends in zip(*((b.lower, b.upper) for b in books), strict=True)
+        )
+        reach = Reach.of(lower, upper, self.weighted())
+        return group_codebook(reach, self.reach, self.rounding, self.calibration)
+
     def weighted(self) -> IntArray:
         """Return (m,) the members' weights."""
         if self.weights is None:
@@ -165,7 +178,7 @@ class PolicyDocument(msgspec.Struct, frozen=True):
         shelf = Shelf(books, np.array(self.book_of, np.int64), keys_of(self.seed, self.households))
         return Policy.over(
             shelf,
-            self._compiled_groups(shelf),
+            self._compiled_groups(),
             missing=self.missing,
             budget=None if self.budget is None else np.full(len(shelf), self.budget, np.int64),
             slots_per_window=self.window_ms // self.slot_ms,
@@ -173,21 +186,17 @@ class PolicyDocument(msgspec.Struct, frozen=True):
             fresh_windows=self.fresh_windows,
         )
 
-    def _compiled_groups(self, shelf: Shelf) -> Groups:
-        members = [np.array(group.members, np.int64) for group in self.groups]
-        weights = [group.weighted() for group in self.groups]
-        books = [
-            group_codebook(
-                Reach.of(shelf.lower[m], shelf.upper[m], w), group.reach, group.rounding, group.calibration
-            )
-            for group, m, w in zip(self.groups, members, weights, strict=True)
-        ]
-        return Groups(members, books, weights)
+    def _compiled_groups(self) -> Groups:
+        return Groups(
+            [np.array(group.members, np.int64) for group in self.groups],
+            [group.codebook([self.books[self.book_of[m]] for m in group.members]) for group in self.groups],
+            [group.weighted() for group in self.groups],
+        )
 
 
 def document_of(config: Config) -> PolicyDocument:
     """Return the public part of a configuration that :mod:`gateway.checking` found good."""
-    chosen = [_book(config, household) for household in config.household]
+    chosen = [book_of(config, household) for household in config.household]
     books = sorted(set(chosen), key=msgspec.json.encode)
     place = {book: i for i, book in enumerate(books)}
     ids = tuple(household.id for household in config.household)
@@ -213,8 +222,14 @@ def members_of(patterns: Sequence[str], ids: Sequence[str]) -> tuple[int, ...]:
     return tuple(position for position, name in enumerate(ids) if name in named)
 
 
-def _book(config: Config, household: HouseholdTable) -> Book:
-    """Return a household's codebook: what her table says, else [release], else the defaults."""
+def book_of(config: Config, household: HouseholdTable) -> Book:
+    """Return a household's codebook: what her table says, else [release], else the defaults.
+
+    Raises:
+        OSError: her codebook file cannot be read.
+        ValueError: it is not a codebook file.
+
+    """
     levels = household.chosen_levels or config.release.chosen_levels
     ends = household.range or config.release.range
     rounding = household.rounding or config.release.rounding

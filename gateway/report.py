@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +16,7 @@ from gateway.policy import document_of
 from gateway.privacy import MICROBITS_PER_BIT, Codebook, IntArray
 from gateway.quantities import written_duration
 from gateway.rules import Fault, speakers
+from gateway.tables import cell, table
 
 _MS_PER_DAY = 86_400_000
 _W = 1_000
@@ -25,7 +25,6 @@ _SPREAD: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "median": np.median,
     "max": np.max,
 }
-_TEXTS = ("class", "group", "query")
 
 
 def privacy_table(config: Config) -> dict[str, Any]:
@@ -103,24 +102,24 @@ def budget_report(statement: Statement, household: str | None = None) -> dict[st
 
 def show_faults(console: Console, faults: Sequence[Fault]) -> None:
     """Print every fault with its field, value and remedy."""
-    table = Table(
+    drawn = Table(
         "field", "value", "problem", "what to do", title=f"{len(faults)} to correct", show_lines=True
     )
     for fault in faults:
-        table.add_row(
+        drawn.add_row(
             fault.field, "" if fault.value is None else str(fault.value), fault.problem, fault.remedy
         )
-    console.print(table)
+    console.print(drawn)
 
 
 def show_privacy(console: Console, report: dict[str, Any]) -> None:
     """Print the privacy table."""
     title = f"What one release says, per slot of {report['slot']}; budget window {report['window']}"
     headings = ("households", "range W", "k", "ε", "joint k", "cell W", "worst error W")
-    table = _table(title, *headings, "bits/day", "budget bits", "releases until spent")
+    drawn = table(title, *headings, "bits/day", "budget bits", "releases until spent")
     for row in report["households"]:
-        table.add_row(*[_cell(value) for name, value in row.items() if name != "class"])
-    console.print(table)
+        drawn.add_row(*[cell(value) for name, value in row.items() if name != "class"])
+    console.print(drawn)
     if report["groups"]:
         _show_groups(console, report["groups"])
     for warning in report["warnings"]:
@@ -130,19 +129,19 @@ def show_privacy(console: Console, report: dict[str, Any]) -> None:
 def show_budget(console: Console, report: dict[str, Any]) -> None:
     """Print budgets."""
     if "household" in report:
-        table = Table("", "", show_header=False)
+        drawn = Table("", "", show_header=False)
         for name, value in report.items():
-            table.add_row(name.replace("_", " "), _cell(value))
-        console.print(table)
+            drawn.add_row(name.replace("_", " "), cell(value))
+        console.print(drawn)
         return
     title = (
         f"Budgets in this window, in bits (least – median – most); {report['ledger_bits']:.3f} charged in all"
     )
-    table = _table(title, "class", "households", "budget", "spent", "releases left", "capacity used")
+    drawn = table(title, "class", "households", "budget", "spent", "releases left", "capacity used")
     for row in report["classes"]:
         spreads = (row["spent_bits"], row["releases_remaining"], row["capacity_bits"])
-        table.add_row(row["class"], str(row["households"]), _cell(row["budget_bits"]), *map(_range, spreads))
-    console.print(table)
+        drawn.add_row(row["class"], str(row["households"]), cell(row["budget_bits"]), *map(_range, spreads))
+    console.print(drawn)
 
 
 def _household_row(one: HouseholdClass, per_day: float) -> dict[str, Any]:
@@ -183,10 +182,10 @@ def _width_columns(codebook: Codebook) -> dict[str, Any]:
 def _show_groups(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     title = "Groups: one member moves the release among `reach` values, and is charged for that"
     headings = ("range W", "levels", "reach", "ε", "cell W", "worst error W", "bits/day")
-    table = _table(title, "group", "members", "query", *headings)
+    drawn = table(title, "group", "members", "query", *headings)
     for row in rows:
-        table.add_row(*map(_cell, row.values()))
-    console.print(table)
+        drawn.add_row(*map(cell, row.values()))
+    console.print(drawn)
 
 
 def _one_budget(statement: Statement, household: str) -> dict[str, Any]:
@@ -227,13 +226,6 @@ def _spread(values: np.ndarray[Any, Any]) -> dict[str, float]:
     return {name: float(measure(values)) for name, measure in _SPREAD.items()}
 
 
-def _table(title: str, *headings: str) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in _TEXTS else "right")
-    return table
-
-
 def _range(spread: dict[str, float]) -> str:
     distinct = dict.fromkeys(f"{value:,.8g}" for value in spread.values())
     return " – ".join(distinct)
@@ -241,11 +233,3 @@ def _range(spread: dict[str, float]) -> str:
 
 def _bits(microbits: int) -> float:
     return microbits / MICROBITS_PER_BIT
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, list):
-        return " to ".join(map(_cell, value))
-    if value is None:
-        return "no limit"
-    return f"{value:,.8g}" if isinstance(value, float) else str(value)

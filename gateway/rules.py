@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gateway.config import Config, HouseholdTable, SourceTable
-from gateway.policy import document_of, members_of
-from gateway.privacy import MAX_CELLS, Missing, certified_levels
+from gateway.policy import Book, book_of, document_of, members_of
+from gateway.privacy import Missing, Rounding
 from gateway.quantities import written_duration, written_power
 from gateway.topics import TopicTemplate
 
@@ -38,14 +38,15 @@ class Rule(NamedTuple):
 
     check: Check
     reads: frozenset[str]
+    for_running: bool = False
 
 
 RULES: list[Rule] = []
 
 
-def _rule(*reads: str) -> Callable[[Check], Check]:
+def _rule(*reads: str, for_running: bool = False) -> Callable[[Check], Check]:
     def register(check: Check) -> Check:
-        RULES.append(Rule(check, frozenset(reads)))
+        RULES.append(Rule(check, frozenset(reads), for_running))
         return check
 
     return register
@@ -75,25 +76,76 @@ def _roll(config: Config) -> Iterator[Fault]:
     yield from _repeats("household", "id", [household.id for household in config.household])
 
 
+_CODEBOOK_FIELDS = ("levels", "epsilon", "range", "codebook", "rounding")
+
+
 @_rule(
-    "release.levels",
-    "release.epsilon",
-    "release.range",
-    "household.levels",
-    "household.epsilon",
-    "household.range",
+    *(f"{table}.{field}" for table in ("release", "household") for field in _CODEBOOK_FIELDS), "slots.missing"
 )
 def _codebooks(config: Config) -> Iterator[Fault]:
-    document = document_of(config)
+    seen = set()
     for i, household in enumerate(config.household):
-        book = document.books[document.book_of[i]]
+        # One fault for what [release] says, not one for each household.
+        key = household.model_copy(update={"id": ""})
+        if key not in seen:
+            seen.add(key)
+            yield from _codebook(config, household, i)
+
+
+def _codebook(config: Config, household: HouseholdTable, i: int) -> Iterator[Fault]:
+    field, file = _chosen(config, household, i, "codebook")
+    try:
+        book = book_of(config, household)
+    except OSError as error:
+        yield Fault(
+            field, file, error.strerror or "cannot be read", "make one with noiseless plan --write FILE"
+        )
+        return
+    except ValueError as error:
+        yield Fault(field, file, str(error), "make it anew with noiseless plan --write FILE")
+        return
+    yield from _against_file(config, household, i, book)
+    where, value = _where_levels(config, household, i)
+    symbol = config.slots.missing is Missing.SYMBOL
+    if symbol and book.levels < _LEAST_SYMBOL_LEVELS:
+        problem = 'missing = "symbol" takes one value, so fewer than two are left for readings'
+        yield Fault(where, value, problem, 'use levels = 3 or more, or missing = "hold"')
+        return
+    try:
+        book.codebook(missing_symbol=symbol)
+    except ValueError as error:
+        rounding, chosen = _chosen(config, household, i, "rounding")
+        if book.rounding is Rounding.NEAREST:
+            yield Fault(where, value, str(error), "use fewer levels, or a wider range")
+        else:
+            remedy = f"make the file with noiseless plan --rounding {book.rounding}, or use 2 levels or more"
+            yield Fault(rounding, chosen, str(error), remedy)
+
+
+def _against_file(config: Config, household: HouseholdTable, i: int, book: Book) -> Iterator[Fault]:
+    """Yield what the configuration says otherwise than its codebook file."""
+    if book.values is None:
+        return
+    levels = household.chosen_levels or config.release.chosen_levels
+    ends = household.range or config.release.range
+    if levels is not None and levels != book.levels:
         field, value = _where_levels(config, household, i)
-        if config.slots.missing is Missing.SYMBOL and book.levels < _LEAST_SYMBOL_LEVELS:
-            problem = 'missing = "symbol" takes one value, so fewer than two are left for readings'
-            yield Fault(field, value, problem, 'use levels = 3 or more, or missing = "hold"')
-        elif book.upper - book.lower < book.levels:
-            span = written_power(book.upper - book.lower)
-            yield Fault(field, value, f"more cells than milliwatts in a range of {span}", "use fewer levels")
+        yield Fault(
+            field, value, f"the codebook file makes {book.levels} levels", f"write levels = {book.levels}"
+        )
+    if ends is not None and ends != (book.lower, book.upper):
+        field, value = _chosen(config, household, i, "range")
+        span = f'["{written_power(book.lower)}", "{written_power(book.upper)}"]'
+        yield Fault(
+            field, value, "the codebook file has another range", f"leave it out, or write range = {span}"
+        )
+
+
+def _chosen(config: Config, household: HouseholdTable, i: int, name: str) -> tuple[str, object]:
+    """Return the field that decides something for a household, and its value."""
+    if getattr(household, name) is not None:
+        return f"household.{i}.{name}", getattr(household, name)
+    return f"release.{name}", getattr(config.release, name)
 
 
 def _where_levels(config: Config, household: HouseholdTable, i: int) -> tuple[str, object]:
@@ -116,19 +168,45 @@ def _groups(config: Config) -> Iterator[Fault]:
                 yield Fault(f"group.{i}.members", pattern, "matches no household", remedy)
 
 
-@_rule("group.members", "group.levels", "group.epsilon", "household.id", "household.range", "release.range")
+@_rule(
+    *(f"group.{field}" for field in ("members", "levels", "epsilon", "weights", "rounding", "calibration")),
+    "household.id",
+    *(f"{table}.{field}" for table in ("release", "household") for field in _CODEBOOK_FIELDS),
+)
 def _group_cells(config: Config) -> Iterator[Fault]:
-    document = document_of(config)
+    try:
+        document = document_of(config)
+    except (OSError, ValueError):
+        return  # a codebook file that cannot be used is a fault of its own
     for i, group in enumerate(document.groups):
         books = [document.books[document.book_of[member]] for member in group.members]
-        widths = [book.upper - book.lower for book in books]
-        if not widths:
+        if not books:
             continue
-        levels = certified_levels(sum(widths), max(widths), group.reach)
-        if levels > min(MAX_CELLS, sum(widths)):
-            problem = f"{levels} cells for {len(books)} members: at most {MAX_CELLS}, and one per mW"
-            field = "levels" if config.group[i].levels else "epsilon"
-            yield Fault(f"group.{i}.{field}", getattr(config.group[i], field), problem, "use a smaller one")
+        field = "levels" if config.group[i].levels else "epsilon"
+        try:
+            group.codebook(books)
+        except ValueError as error:
+            yield Fault(
+                f"group.{i}.{field}", getattr(config.group[i], field), str(error), "use another epsilon"
+            )
+
+
+@_rule("group.calibration", for_running=True)
+def _studies(config: Config) -> Iterator[Fault]:
+    for i, group in enumerate(config.group):
+        if group.calibration == "paper":
+            problem = "Theorem 8 lets one member reach one value more than is charged"
+            yield Fault(f"group.{i}.calibration", "paper", problem, 'use "certified"; "paper" is for studies')
+
+
+@_rule("group.weights", "household.id")
+def _weights(config: Config) -> Iterator[Fault]:
+    ids = [household.id for household in config.household]
+    for i, group in enumerate(config.group):
+        for pattern in group.weights:
+            if not members_of([pattern], ids):
+                remedy = "name an id of the roll, or a pattern like h-0*"
+                yield Fault(f"group.{i}.weights", pattern, "matches no household", remedy)
 
 
 @_rule("source.topic", "source.household")

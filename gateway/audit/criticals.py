@@ -14,7 +14,7 @@ _BEYOND = 10**9
 
 
 def critical_totals(seat: Seat, own: Codebook) -> IntArray:
-    """Return the totals of the others at which a cut enters or leaves her reach, and all between.
+    """Return the totals of the others at which a cut enters or leaves her reach, and those between.
 
     Each cut shifted by either end of her contribution, one unit to either side, the middles between those, and
     the ends. For very large groups totals that put the same cuts at the same places count once.
