@@ -1,5 +1,6 @@
 """A real mosquitto for tests: on a free loopback port, with a configuration of its own."""
 
+import getpass
 import os
 import shutil
 import signal
@@ -31,6 +32,7 @@ class Mosquitto:
     def __init__(
         self, directory: Path, *, config_lines: Sequence[str] = (), persistence: bool = False
     ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.port = free_port()
         self.url = f"mqtt://127.0.0.1:{self.port}"
@@ -39,13 +41,13 @@ class Mosquitto:
         lines = [
             f"listener {self.port} 127.0.0.1",
             "set_tcp_nodelay true",
-            "max_queued_messages 0",
             f"persistence {str(persistence).lower()}",
             f"persistence_location {directory}/",
             "log_dest none",
+            f"user {getpass.getuser()}",  # else root becomes a user who cannot read the test's files
             *config_lines,
         ]
-        defaults = {"allow_anonymous": "true", "max_inflight_messages": "1000"}
+        defaults = {"allow_anonymous": "true", "max_inflight_messages": "1000", "max_queued_messages": "0"}
         given = {line.split()[0] for line in config_lines if line.split()}
         lines += [f"{name} {value}" for name, value in defaults.items() if name not in given]
         self._config.write_text("\n".join(lines) + "\n")

@@ -10,7 +10,5 @@ from brokers import Mosquitto
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     """A started mosquitto of the test's own, without persistence."""
-    directory = tmp_path / "mosquitto"
-    directory.mkdir()
-    with Mosquitto(directory) as broker:
+    with Mosquitto(tmp_path / "mosquitto") as broker:
         yield broker

@@ -2,9 +2,13 @@
 
 import structlog
 
+from gateway.mqtt._backoff import STABLE
 from gateway.mqtt._handshake import Refused
 from gateway.mqtt._interface import Broker
 from gateway.mqtt._link import TakenOver
+
+SUSPICIOUS = 3
+"""Connections in a row that the broker accepted and soon closed."""
 
 log = structlog.get_logger()
 
@@ -15,20 +19,23 @@ class Complaints:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._last = ""
+        self._cut_short = 0
 
-    def about(self, cause: Exception, delay: float) -> None:
-        """Say why there is no connection and that another is tried in `delay` seconds."""
+    def about(self, cause: Exception, *, lasted: float, delay: float) -> None:
+        """Say why a connection ended that was ready for `lasted` s; the next is tried in `delay` s."""
         broker = self._broker
+        self._cut_short = self._cut_short + 1 if 0 < lasted < STABLE else 0
         event, loud, remedy = self._words(cause)
-        what = f"{event} {cause}"
+        reason = str(cause) or type(cause).__name__
+        what = f"{event} {reason}"
         if what == self._last:
-            log.info(event, reason=str(cause), retry_s=round(delay, 1))
+            log.info(event, reason=reason, retry_s=round(delay, 1))
             return
         self._last = what
         say = log.error if loud else log.warning
         say(
             event,
-            reason=str(cause),
+            reason=reason,
             host=broker.host,
             port=broker.port,
             remedy=remedy,
@@ -46,9 +53,10 @@ class Complaints:
             )
 
     def _words(self, cause: Exception) -> tuple[str, bool, str]:
+        """Return the event, whether it is an error, and what to do."""
+        other = f"another client uses client_id {self._broker.client_id!r}: stop it, or set another"
         match cause:
             case TakenOver():
-                other = f"another client uses client_id {self._broker.client_id!r}: stop it, or set another"
                 return "session taken over", True, other
             case Refused():
                 return "broker refused", True, cause.remedy
@@ -58,5 +66,7 @@ class Complaints:
                     False,
                     "is the broker running, and is broker.url its host and port?",
                 )
-            case _:
-                return "broker connection lost", False, "see the broker's log if this goes on"
+        if self._cut_short >= SUSPICIOUS:
+            # mosquitto 2.0 closes without a word when a session is taken over
+            return "broker keeps cutting us off", True, f"see the broker's log; perhaps {other}"
+        return "broker connection lost", False, "see the broker's log if this goes on"

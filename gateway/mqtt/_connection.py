@@ -103,6 +103,7 @@ class Connection(asyncio.Protocol):
         """Send what is waiting and close; `ended` follows."""
         self._cause = None
         self._flush()
+        self.writable = False
         if self._transport is not None:
             self._transport.close()
 
@@ -111,6 +112,7 @@ class Connection(asyncio.Protocol):
         if self._transport is not None and not self._transport.is_closing():
             self._cause = cause
             self._out.clear()
+            self.writable = False
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

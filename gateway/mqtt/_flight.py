@@ -121,18 +121,20 @@ class Flight:
         self._front.clear()
         self._calls.clear()
 
-    def take(self, most: int) -> bytes:
-        """Return up to `most` packets that may be sent now, and count them as in flight."""
+    def take(self, enough: int) -> bytes:
+        """Return packets that may be sent now, until they are `enough` bytes; they count as in flight."""
         packets: list[bytes] = []
-        room = min(most, self._room())
-        while room > 0 and self._again:
+        room, size = self._room(), 0
+        while room > 0 and size < enough and self._again:
             packet_id = self._again.popleft()
             if packet_id in self._in_flight:
                 packets.append(_packet(self._in_flight[packet_id][1], packet_id, duplicate=True))
+                size += len(packets[-1])
                 room -= 1
-        while room > 0 and (self._front or self._calls):
+        while room > 0 and size < enough and (self._front or self._calls):
             if packet := self._launch(*self._next()):
                 packets.append(packet)
+                size += len(packet)
                 room -= 1
         return b"".join(packets)
 

@@ -23,7 +23,7 @@ class Inbox:
         self.last = 0
         self._receive_maximum = receive_maximum
         self._packet_ids: deque[int | None] = deque()
-        self._reads: deque[tuple[int, int]] = deque()  # last sequence number and bytes of each read
+        self._reads: deque[tuple[int, int]] = deque()  # last sequence number and bytes of each arrival
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class Inbox:
         return len(self) <= self._receive_maximum and self._bytes <= MAX_BYTES // 2
 
     def arrive(self, publishes: Sequence[PublishPacket | Skipped], size: int) -> int:
-        """Take in one read of `size` bytes and return the sequence number of its last message."""
+        """Take in messages that took `size` bytes and return the sequence number of the last one."""
         self._packet_ids.extend([packet.packet_id for packet in publishes])
         self.last += len(publishes)
         self._reads.append((self.last, size))

@@ -14,7 +14,7 @@ from gateway.mqtt._decoder import Batch, Skipped
 from gateway.mqtt._flight import Flight
 from gateway.mqtt._handshake import check_connack, check_suback, connect_packet, subscribe_packet
 from gateway.mqtt._inbox import Inbox
-from gateway.mqtt._interface import Broker, Message, Publication
+from gateway.mqtt._interface import Broker, Message, Publication, PublishRefused
 from gateway.mqtt._window import Window
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ CONNECT_TIMEOUT = 10.0
 """Seconds to wait for TCP."""
 FAREWELL_TIMEOUT = 2.0
 """Seconds to wait for the broker to take the farewell, and again for the connection to close."""
-PACKETS_AT_ONCE = 256
-"""Publications encoded before the socket is asked whether it takes more."""
+BYTES_AT_ONCE = 1 << 15
+"""Bytes of publications encoded before the socket is asked whether it takes more."""
 
 log = structlog.get_logger()
 
@@ -67,6 +67,7 @@ class Link:
         self._connection = Connection(self._receive, self.pump)
         self._token = secrets.token_hex(16).encode()
         self._leaving = False
+        self._undelivered = 0  # bytes read since the last delivery: a large message takes many reads
         self.ready_at: float | None = None
         self.fenced: asyncio.Future[None] = self._loop.create_future()
         self.malformed = 0
@@ -111,7 +112,7 @@ class Link:
 
     def pump(self) -> None:
         """Send what may be sent."""
-        if self._connection.writable and (packets := self._flight.take(PACKETS_AT_ONCE)):
+        if self._connection.writable and (packets := self._flight.take(BYTES_AT_ONCE)):
             self._connection.send(packets)
             if self._flight.sendable:
                 self._loop.call_soon(self.pump)
@@ -142,17 +143,18 @@ class Link:
         self.fenced.cancel()
 
     def _receive(self, batch: Batch, size: int) -> None:
+        self._undelivered += size
         if batch.pubacks:
             self._flight.settle(batch.pubacks)
         if batch.publishes and not self._leaving:
-            self._deliver(batch, size)
+            self._deliver(batch)
         for packet in batch.others:
             self._control(packet)
         self.pump()
         if not self._flight.impatient:
             self._connection.collect()
 
-    def _deliver(self, batch: Batch, size: int) -> None:
+    def _deliver(self, batch: Batch) -> None:
         fence_topic, messages = self._terms.fence_topic, []
         self.malformed += batch.skipped
         for packet in batch.publishes:
@@ -163,7 +165,8 @@ class Link:
                 self._fence(packet.payload)
             else:
                 messages.append(Message(topic, packet.payload, packet.retain))
-        sequence = self._inbox.arrive(batch.publishes, size)
+        sequence = self._inbox.arrive(batch.publishes, self._undelivered)
+        self._undelivered = 0
         self._window.arrived(len(batch.publishes), len(self._inbox), self._loop.time())
         try:
             self._terms.deliver(messages, sequence)
@@ -191,7 +194,5 @@ def _disconnected(packet: DisconnectPacket) -> ConnectionLost:
 
 
 def _report(done: asyncio.Future[None]) -> None:
-    if not done.cancelled() and (error := done.exception()) is not None:
-        log.error(
-            "own topic refused", remedy="allow publishing to it in the broker's rules", error=str(error)
-        )
+    if not done.cancelled() and isinstance(error := done.exception(), PublishRefused):
+        log.error("own topic refused", topic=error.topic, error=str(error))

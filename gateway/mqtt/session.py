@@ -189,11 +189,12 @@ class Session:
                 self._drop(link)
             if cause is None or self._stopping:
                 return
-            takeovers = (takeovers if link.lasted < STABLE else 0) + isinstance(cause, TakenOver)
+            lasted = link.lasted
+            takeovers = (takeovers if lasted < STABLE else 0) + isinstance(cause, TakenOver)
             if takeovers >= TAKEOVERS:
                 raise SessionTakenOver(self._terms.broker.client_id)
-            delay = backoff.after(link.lasted)
-            complaints.about(cause, delay)
+            delay = backoff.after(lasted)
+            complaints.about(cause, lasted=lasted, delay=delay)
             await asyncio.sleep(delay)
 
     async def _serve(self, link: Link, complaints: Complaints) -> Exception | None:
