@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from gateway.config import Config
 from gateway.rules import RULES, SQLITE, Fault
 
 _PATHS = (("broker", "password_file"), ("http", "token_file"))
+_SECRET = re.compile("pass(?!word_file)|token(?!_file)|secret|key", re.IGNORECASE)
+_CREDENTIALS = re.compile("://[^/]*@")
 _REMEDIES = {
     "missing": "add it: {description}",
     "extra_forbidden": "remove it, or correct its name",
@@ -24,7 +27,7 @@ _PROBLEMS = {"missing": "it is needed", "extra_forbidden": "no such field"}
 _STAND_INS: dict[str, dict[str, Any]] = {
     "source": {"topic": "{household}", "value": "/", "unit": "Wh", "time": {"at": "/"}},
     "household": {"id": "unnamed"},
-    "group": {"name": "unnamed", "members": ["*"], "levels": 1},
+    "group": {"name": "unnamed", "members": ["*"]},
 }
 
 
@@ -56,7 +59,7 @@ def load(path: Path, *, studies: bool = False) -> Config:
         raise ConfigError(
             [Fault(str(path), None, error.strerror or "unreadable", "name a readable file")]
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError([Fault(str(path), None, f"not TOML: {error}", "correct the line")]) from error
     return validated(_beside(raw, path.absolute().parent), studies=studies)
 
@@ -73,7 +76,7 @@ def validated(raw: Mapping[str, Any], *, studies: bool = False) -> Config:
     try:
         config = Config.model_validate(raw)
     except ValidationError as error:
-        found = [(_location(details), details) for details in error.errors()]
+        found = _outermost([(_location(details), details) for details in error.errors()])
         faults = list({location: _fault(location, details) for location, details in reversed(found)}.values())
         broken = {".".join(location.names[:2]) for location, _ in found}
         config = Config.model_validate(_without(raw, [location for location, _ in found]))
@@ -128,6 +131,16 @@ def _location(details: ErrorDetails) -> _Location:
     return _Location((*parts, field) if field else parts)
 
 
+def _outermost(found: list[tuple[_Location, ErrorDetails]]) -> list[tuple[_Location, ErrorDetails]]:
+    """Leave out what a union's other branches say about a value whose inside is at fault."""
+    places = [location.parts for location, _ in found]
+
+    def holds_another(outer: tuple[int | str, ...]) -> bool:
+        return any(len(place) > len(outer) and place[: len(outer)] == outer for place in places)
+
+    return [(location, details) for location, details in found if not holds_another(location.parts)]
+
+
 def _fault(location: _Location, details: ErrorDetails) -> Fault:
     field = ".".join(str(part) for part in location.parts)
     description = _description(location.names) or details["msg"]
@@ -142,15 +155,22 @@ def _without(raw: Mapping[str, Any], locations: Sequence[_Location]) -> dict[str
     for location in locations:
         table, *below = location.parts
         entry = rest.get(str(table))
-        if isinstance(entry, list) and isinstance(below[0], int) and isinstance(entry[below[0]], dict):
+        if (
+            isinstance(entry, list)
+            and below
+            and isinstance(below[0], int)
+            and isinstance(entry[below[0]], dict)
+        ):
             entry, below = entry[below[0]], below[1:]
         if isinstance(entry, dict) and below:
             entry.pop(below[0], None)
         else:
             rest.pop(str(table), None)
     for table, needed in _STAND_INS.items():
-        for i, entry in enumerate(rest.get(table, ())):
-            rest[table][i] = {**needed, **entry}
+        rest[table] = [{**needed, **entry} for entry in rest.get(table, ())]
+    for group in rest["group"]:
+        if "epsilon" not in group:
+            group.setdefault("levels", 1)
     return rest
 
 
@@ -171,8 +191,22 @@ def _model_in(annotation: Any) -> Any:  # noqa: ANN401 - typing's forms have no 
 
 
 def _shown(field: str, details: ErrorDetails) -> object:
-    """Return a value as it may be shown: credentials stay out of terminals and logs."""
+    """Return a value as it may be shown."""
     value = None if details["type"] == "missing" else details["input"]
-    if field == "broker.url" and isinstance(value, str):
-        return value.rpartition("@")[2]
-    return value.get(field.rpartition(".")[2]) if isinstance(value, dict) else value
+    name = field.rpartition(".")[2]
+    if isinstance(value, dict) and "field" in details.get("ctx", {}):
+        value = value.get(name)
+    return _redacted(value, name)
+
+
+def _redacted(value: object, name: str = "") -> object:
+    """Return a value without credentials, and as JSON knows it: they stay out of terminals and logs."""
+    if _SECRET.search(name):
+        return "(not shown)"
+    if isinstance(value, dict):
+        return {key: _redacted(inner, str(key)) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_redacted(inner) for inner in value]
+    if isinstance(value, str):
+        return _CREDENTIALS.sub("://(not shown)@", value)
+    return value if isinstance(value, bool | int | None) else str(value)

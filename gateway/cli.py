@@ -6,7 +6,7 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -15,6 +15,7 @@ import structlog
 import typer
 import uvloop
 from rich.console import Console
+from rich.text import Text
 
 from gateway.checking import ConfigError, load
 from gateway.config import Config
@@ -23,7 +24,7 @@ from gateway.policy import document_of
 from gateway.report import budget_report, privacy_table, show_budget, show_faults, show_privacy
 from gateway.rules import ledger_path
 from gateway.tables import progress_bar
-from gateway.telemetry import configure_logs
+from gateway.telemetry import Level, configure_logs
 
 if TYPE_CHECKING:
     from gateway.planning import Plan
@@ -45,7 +46,7 @@ _err = Console(stderr=True, width=None if sys.stderr.isatty() else _PIPED_WIDTH)
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration, a TOML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")]
+LogLevel = Annotated[Level, typer.Option("--log-level", help="The least severe that is shown.")]
 
 
 def main() -> None:
@@ -54,7 +55,7 @@ def main() -> None:
 
 
 @app.command(epilog="Example: noiseless run /etc/noiseless.toml")
-def run(config: ConfigPath, log_level: LogLevel = "info") -> None:
+def run(config: ConfigPath, log_level: LogLevel = Level.INFO) -> None:
     """Run the gateway until SIGTERM, which drains, commits and keeps the broker's session."""
     from gateway.mqtt import SessionTakenOver
     from gateway.service import Gateway
@@ -159,9 +160,9 @@ def plan(
 @app.command(epilog="Example: noiseless demo --households 200 --speed 900 --seconds 30 --headless --json")
 def demo(
     households: Annotated[int, typer.Option(min=1, help="Simulated homes.")] = 200,
-    speed: Annotated[float, typer.Option(min=1, help="Simulated seconds per second.")] = 900,
+    speed: Annotated[float, typer.Option(min=1, max=1e6, help="Simulated seconds per second.")] = 900,
     seconds: Annotated[float | None, typer.Option(min=0.1, help="How long; left out: until Ctrl-C.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, other homes.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other homes.")] = 1,
     headless: Annotated[
         bool, typer.Option("--headless", help="No live view; 30 seconds unless told.")
     ] = False,
@@ -172,7 +173,7 @@ def demo(
     from simulators.demo import Demo
     from simulators.view import DemoView, show_summary
 
-    configure_logs("warning")
+    configure_logs(Level.WARNING)
     run_for = 30.0 if headless and seconds is None else seconds
     scene = Demo(households=households, speed=speed, seconds=run_for, seed=seed)
 
@@ -202,7 +203,7 @@ def simulate(
     start: Annotated[str | None, typer.Option(help="Simulated start, ISO 8601; left out: now.")] = None,
     silent: Annotated[float, typer.Option(min=0, max=1, help="Share of readings that are not sent.")] = 0,
     repeated: Annotated[float, typer.Option(min=0, max=1, help="Share of readings that are sent twice.")] = 0,
-    seed: Annotated[int, typer.Option(help="Another seed, other homes.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other homes.")] = 1,
     write_config: Annotated[
         Path | None, typer.Option(help="Write a gateway's configuration that fits.")
     ] = None,
@@ -223,10 +224,9 @@ def simulate(
         repeated=repeated,
         seed=seed,
     )
-    configure_logs("warning")
+    configure_logs(Level.WARNING)
     if write_config is not None:
-        write_config.write_text(campaign.config(), encoding="utf-8")
-        _err.print(f"wrote {write_config}: run it with [bold]noiseless run {write_config}[/]")
+        _write_config(campaign.config, write_config)
 
     async def publish() -> dict[str, Any]:
         return await campaign.run(_stop_on_signals(), show_progress(_err))
@@ -244,6 +244,14 @@ def _draw(made: Plan, path: Path) -> None:
     from gateway.planning import draw_plan
 
     draw_plan(made.candidates, made.chosen, made.title, path)
+
+
+def _write_config(config: Callable[[], str], path: Path) -> None:
+    try:
+        path.write_text(config(), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        _fail(str(error))
+    _err.print(Text(f"wrote {path}: run it with noiseless run {path}"))
 
 
 def _needs_simulators() -> None:
@@ -281,9 +289,9 @@ def _run_loop(work: Coroutine[Any, Any, _T]) -> _T:
 
 
 def _print(report: dict[str, Any]) -> None:
-    typer.echo(json.dumps(report, ensure_ascii=False, default=str))
+    typer.echo(json.dumps(report, ensure_ascii=False, allow_nan=False, default=str))
 
 
 def _fail(message: str) -> NoReturn:
-    _err.print(f"[red]error[/] {message}", soft_wrap=True)
+    _err.print(Text.assemble(("error ", "red"), message), soft_wrap=True)
     raise typer.Exit(EXIT_FAILED)

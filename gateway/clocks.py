@@ -21,6 +21,7 @@ _NEVER = np.iinfo(np.int64).max
 # How far ahead of the slot that is closing a reading may lie on the event clock.
 _AHEAD_MS = 2 * 86_400_000
 _AHEAD_SLOTS = 4
+_QUORUM = 3
 
 
 def utc_ms() -> int:
@@ -124,9 +125,14 @@ class EventSchedule:
         self._moved.set()
 
     def first_slot(self) -> int | None:
-        """Return the median household's first slot, once half the roll has spoken."""
-        spoken = np.sort(self._earliest[self._earliest != _NEVER])
-        if 2 * len(spoken) < len(self._earliest):
+        """Return the median household's first slot, once half the roll has spoken.
+
+        Two of them that lie far apart wait for a third: one may have a wild clock.
+        """
+        spoken, roll = np.sort(self._earliest[self._earliest != _NEVER]), len(self._earliest)
+        if 2 * len(spoken) < roll or len(spoken) == 0:
+            return None
+        if len(spoken) < min(_QUORUM, roll) and spoken[-1] - spoken[0] > _AHEAD_MS:
             return None
         return int(spoken[(len(spoken) - 1) // 2]) // self._slot_ms
 

@@ -96,7 +96,6 @@ class Closer:
         symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
         release = Release(start_ms, symbols, closed.spent.tolist())
         await self._thread.insist(self._ledger.close_slot, release, start_ms + slots.slot_ms, closed)
-        await self._thread.insist(self._ledger.wipe)
         self._state, self._latest = closed.state, (start_ms, closed)
         self._totals = await self._thread.insist(self._ledger.totals)
         self._metrics.substituted.inc(int(np.count_nonzero((values == MISSING) & ~closed.spent)))

@@ -102,6 +102,7 @@ def _as_list(value: object) -> object:
 
 Name = Annotated[str, AfterValidator(_name)]
 Pointer = Annotated[str, AfterValidator(_pointer)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Weight = Annotated[int, Field(strict=True, ge=-1_000_000, le=1_000_000)]
 GroupRounding = Literal[Rounding.NEAREST, Rounding.FEEDBACK]
 PowerRange = Annotated[tuple[Power, Power], AfterValidator(_in_order)]
@@ -154,7 +155,7 @@ class SlotsTable(Table):
 class Release(Table):
     """What one release may say."""
 
-    epsilon: float | None = Field(
+    epsilon: Number | None = Field(
         None, gt=0, le=20, description="bits per release; levels = the most that fit"
     )
     levels: int | None = Field(
@@ -196,7 +197,7 @@ class BudgetTable(Table):
     window: Duration = Field(
         24 * 3_600_000, description="aligned to UTC; a slot belongs to the window of its start"
     )
-    bits: float | None = Field(
+    bits: Number | None = Field(
         None,
         gt=0,
         le=1e9,
@@ -206,7 +207,7 @@ class BudgetTable(Table):
         "hold", description='"hold": the last symbol repeats and costs nothing'
     )
     fresh_feedback: bool = Field(
-        default=False, description="with feedback: forget what is left over when a window begins"
+        default=False, strict=True, description="with feedback: forget what is left over when a window begins"
     )
 
 
@@ -247,7 +248,7 @@ class SourceTable(Table):
     households: Annotated[list[str], BeforeValidator(_as_list)] = Field(
         ["*"], min_length=1, description="patterns of the households that this source speaks for"
     )
-    max_bytes: int = Field(65_536, ge=1, description="longer payloads are kept out")
+    max_bytes: int = Field(65_536, ge=1, strict=True, description="longer payloads are kept out")
 
 
 class HouseholdTable(Release):
@@ -264,7 +265,7 @@ class GroupTable(Table):
         min_length=1, description='ids or patterns of households, as in ["h-0*"]'
     )
     query: Literal["sum", "mean"] = Field("sum", description='"sum" or "mean" of the members\' power')
-    epsilon: float | None = Field(
+    epsilon: Number | None = Field(
         None, gt=0, le=20, description="bits that one release may say about one member"
     )
     levels: int | None = Field(

@@ -13,7 +13,7 @@ from gateway.clocks import Schedule
 from gateway.ledger import Ledger, LedgerThread
 from gateway.mqtt import Message, Session
 from gateway.slots import OpenSlots, Put
-from gateway.sources import Readings, Reason, Sources
+from gateway.sources import Readings, Reason, Sources, occurrences
 from gateway.telemetry import OperatorMetrics
 
 # Before the first slot is known (event clock), one meter may have this many readings kept.
@@ -49,6 +49,7 @@ class Intake:
         self._early_counts = np.zeros(len(sources.parts), np.int64)
         self._pending: list[Readings] = []
         self._sequence = 0
+        self._committing = asyncio.Lock()
         self._hurry = asyncio.Event()
         self._heard = asyncio.Event()
         self.slots: OpenSlots | None = None
@@ -98,23 +99,33 @@ class Intake:
                 await asyncio.wait_for(self._hurry.wait(), seconds)
             self._hurry.clear()
             await self.commit(session.acknowledge)
+            await self._thread.insist(self._ledger.wipe)
 
     async def commit(self, acknowledge: Callable[[int], None]) -> None:
-        """Make all that was received durable, then acknowledge it."""
-        sequence, pending = self._sequence, Readings.joined(self._pending)
-        self._pending.clear()
-        if self.slots is not None:
-            # What a closed slot used is durable in its symbols: no need to write the raw reading at all.
-            pending = pending.where(pending.start_ms >= self.slots.next_slot * self.slots.slot_ms)
-        if len(pending):
-            await self._thread.insist(self._ledger.append, pending)
-        if sequence:
-            acknowledge(sequence)
+        """Make all that was received durable, then acknowledge it; one commit at a time."""
+        async with self._committing:
+            sequence, batches = self._sequence, self._pending
+            self._pending = []
+            pending = self._still_open(Readings.joined(batches))
+            try:
+                if len(pending):
+                    await self._thread.insist(self._ledger.append, pending)
+            except BaseException:
+                self._pending = [*batches, *self._pending]
+                raise
+            if sequence:
+                acknowledge(sequence)
+
+    def _still_open(self, readings: Readings) -> Readings:
+        """Leave out what a closed slot used: it is durable in its symbols, the raw reading need not be written."""
+        if self.slots is None:
+            return readings
+        return readings.where(readings.start_ms >= self.slots.next_slot * self.slots.slot_ms)
 
     def _enter(self, readings: Readings) -> Put:
         if self.slots is not None:
             return self.slots.put(readings, self._schedule.horizon_ms(self.slots.next_slot))
-        kept = self._early_counts[readings.household] < _MOST_EARLY
+        kept = self._early_counts[readings.household] + occurrences(readings.household) < _MOST_EARLY
         fresh = readings.where(kept)
         np.add.at(self._early_counts, fresh.household, 1)
         self._early.append(fresh)

@@ -11,8 +11,9 @@ from pydantic_core import PydanticCustomError
 
 _MS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MW = {"mW": 1, "W": 1_000, "kW": 1_000_000, "MW": 1_000_000_000}
-_NUMBER = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+_NUMBER = re.compile(r"\s*([+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*")
 MAX_POWER_MW = 10**12
+MAX_DURATION_MS = 10 * 366 * 86_400_000
 
 
 def refused(problem: str, remedy: str, field: str | None = None) -> PydanticCustomError:
@@ -35,10 +36,9 @@ def duration_ms(text: object) -> int:
 
     """
     exact = _scaled(text, _MS, 'a time with a unit, like "30min", "2h" or "1s"')
-    if exact <= 0 or exact != int(exact):
-        raise refused(
-            "not a positive whole number of milliseconds", 'write a time like "30min", "2h" or "1s"'
-        )
+    if exact <= 0 or exact != int(exact) or exact > MAX_DURATION_MS:
+        problem = "not a positive whole number of milliseconds, or more than ten years"
+        raise refused(problem, 'write a time like "30min", "2h" or "1s"')
     return int(exact)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gateway.classes import GroupClass, HouseholdClass, group_classes, household_classes
 from gateway.config import Config
@@ -106,9 +107,8 @@ def show_faults(console: Console, faults: Sequence[Fault]) -> None:
         "field", "value", "problem", "what to do", title=f"{len(faults)} to correct", show_lines=True
     )
     for fault in faults:
-        drawn.add_row(
-            fault.field, "" if fault.value is None else str(fault.value), fault.problem, fault.remedy
-        )
+        shown = "" if fault.value is None else str(fault.value)
+        drawn.add_row(*map(Text, (fault.field, shown, fault.problem, fault.remedy)))
     console.print(drawn)
 
 
@@ -123,7 +123,7 @@ def show_privacy(console: Console, report: dict[str, Any]) -> None:
     if report["groups"]:
         _show_groups(console, report["groups"])
     for warning in report["warnings"]:
-        console.print(f"[yellow]note[/] {warning}", soft_wrap=True)
+        console.print(Text.assemble(("note ", "yellow"), warning), soft_wrap=True)
 
 
 def show_budget(console: Console, report: dict[str, Any]) -> None:
@@ -204,7 +204,7 @@ def _one_budget(statement: Statement, household: str) -> dict[str, Any]:
             "budget_bits": _bits(budget),
             "remaining_bits": _bits(budget - spent),
             "bits_per_release": _bits(price),
-            "releases_remaining": (budget - spent) // price if price else None,
+            "releases_remaining": max(0, budget - spent) // price if price else None,
         }
     return report
 

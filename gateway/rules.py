@@ -305,5 +305,5 @@ def _repeats(table: str, field: str, names: list[str]) -> Iterator[Fault]:
 
 
 def _unreadable(field: str, path: Path | None) -> Iterator[Fault]:
-    if path is not None and not os.access(path, os.R_OK):
+    if path is not None and not (path.is_file() and os.access(path, os.R_OK)):
         yield Fault(field, str(path), "cannot be read", "create the file, readable for the service's user")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gateway.privacy import MISSING, BoolArray, IntArray
-from gateway.sources import Readings, Reason
+from gateway.sources import Readings, Reason, occurrences
 
 _MS_PER_HOUR = 3_600_000
 # A meter may correct itself; more changes than this per interval are a flood that would fill the journal.
@@ -60,7 +60,7 @@ class OpenSlots:
         rejected: Counter[Reason] = Counter()
         slot = readings.start_ms // self.slot_ms
         late = slot < self.next_slot
-        future = readings.start_ms + self._interval_ms[readings.household] > horizon_ms
+        future = ~late & (readings.start_ms + self._interval_ms[readings.household] > horizon_ms)
         rejected[Reason.STALE_RETAINED] = int(np.count_nonzero(late & readings.retained))
         rejected[Reason.LATE] = int(np.count_nonzero(late & ~readings.retained))
         rejected[Reason.FUTURE] = int(np.count_nonzero(future))
@@ -81,14 +81,27 @@ class OpenSlots:
 
     def _enter(self, slot: int, readings: Readings, rejected: Counter[Reason]) -> BoolArray:
         held = self._open.setdefault(slot, self._empty())
+        part = readings.start_ms % self.slot_ms // self._interval_ms[readings.household]
+        # Each interval once per turn, in the order of arrival: a batch changes what its readings one by one would.
+        turn = occurrences(part * self._shape[1] + readings.household)
+        fresh = np.zeros(len(readings), np.bool_)
+        for one in range(int(turn.max()) + 1):
+            chosen = np.flatnonzero(turn == one)
+            fresh[chosen] = self._enter_once(held, part[chosen], readings.where(chosen), rejected)
+        return fresh
+
+    def _enter_once(
+        self, held: _OpenSlot, part: IntArray, readings: Readings, rejected: Counter[Reason]
+    ) -> BoolArray:
         household, energy = readings.household, readings.energy_mwh
-        part = readings.start_ms % self.slot_ms // self._interval_ms[household]
         changed: BoolArray = energy > held.energy[part, household]
-        flooded = changed & (held.changes[household] >= _CHANGES_PER_PART * self._parts[household])
+        changes = held.changes[household]
+        changes[changed] += occurrences(household[changed])
+        flooded = changed & (changes >= _CHANGES_PER_PART * self._parts[household])
         rejected[Reason.REPEATED] += int(np.count_nonzero(~changed))
         rejected[Reason.QUOTA] += int(np.count_nonzero(flooded))
         fresh: BoolArray = changed & ~flooded
-        np.maximum.at(held.energy, (part[fresh], household[fresh]), energy[fresh])
+        held.energy[part[fresh], household[fresh]] = energy[fresh]
         np.add.at(held.changes, household[fresh], 1)
         return fresh
 

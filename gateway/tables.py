@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
@@ -28,7 +29,7 @@ def cell(value: object) -> str:
         return "yes" if value else "NO"
     if value is None:
         return "no limit"
-    return f"{value:,.8g}" if isinstance(value, float) else str(value)
+    return escape(f"{value:,.8g}" if isinstance(value, float) else str(value))
 
 
 def progress_bar(console: Console) -> Callable[[int, int], None]:

@@ -33,7 +33,9 @@ class TopicTemplate:
         levels = text.split("/")
         if not text or "\0" in text or text.count(_CAPTURE) > 1 or "#" in levels[:-1]:
             raise ValueError("a topic names {household} at most once, and # only at its end")
-        return cls("/".join(map(_filter_level, levels)), re.compile("/".join(map(_pattern_level, levels))))
+        if text.startswith("$"):
+            raise ValueError("topics with $ are the broker's own, or a shared subscription")
+        return cls("/".join(map(_filter_level, levels)), _pattern(levels))
 
     @property
     def captures(self) -> bool:
@@ -57,11 +59,17 @@ def _filter_level(level: str) -> str:
     return level
 
 
+def _pattern(levels: list[str]) -> re.Pattern[str]:
+    # "a/#" is also "a" itself (MQTT 4.7.1.2).
+    open_ended = levels[-1] == "#"
+    fixed = "/".join(map(_pattern_level, levels[:-1] if open_ended else levels))
+    tail = ("(?:/.*)?" if len(levels) > 1 else ".*") if open_ended else ""
+    return re.compile(fixed + tail, re.DOTALL)
+
+
 def _pattern_level(level: str) -> str:
     if level == "+":
         return "[^/]*"
-    if level == "#":
-        return ".*"
     before, found, after = level.partition(_CAPTURE)
     for part in (before, after):
         if any(c in part for c in "+#{}"):

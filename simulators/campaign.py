@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+import aiomqtt
 from pydantic_core import PydanticCustomError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -18,6 +19,7 @@ from gateway.quantities import duration_ms, written_duration
 from simulators.fleet import Fleet, FleetProgress, Schedule, feeders
 from simulators.households import Households
 
+_DAY_MS = 86_400_000
 Report = Callable[[FleetProgress], None]
 
 
@@ -64,8 +66,15 @@ class Campaign:
         stopping.cancel()
         if not publishing.done():
             publishing.cancel()
-        await asyncio.gather(publishing, return_exceptions=stop.is_set())
+        try:
+            await asyncio.gather(publishing, return_exceptions=stop.is_set())
+        except (aiomqtt.MqttError, ExceptionGroup) as error:
+            raise OSError(f"{self.url}: the broker refused the fleet: {_first(error)}") from error
         return asdict(fleet.progress)
+
+    def _window_ms(self) -> int:
+        """Return the budget window: a day, or the whole slots next below it."""
+        return max(1, _DAY_MS // self.slot_ms) * self.slot_ms
 
     def config(self) -> str:
         """Write a gateway's configuration that reads this fleet. ValueError as `slot_ms`."""
@@ -77,6 +86,8 @@ class Campaign:
             "[slots]",
             f'length = "{written_duration(self.slot_ms)}"',
             f'clock = "{clock}"',
+            "[budget]",
+            f'window = "{written_duration(self._window_ms())}"',
             "[release]",
             "epsilon = 3",
             'range = ["0 W", "4 kW"]',
@@ -104,6 +115,10 @@ def show_progress(console: Console) -> Report:
         progress.update(task, completed=done.slots, description=f"{done.readings:,} readings, slots")
 
     return report
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 def _moment_ms(text: str) -> int:

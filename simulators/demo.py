@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gateway.mqtt.embedded import EmbeddedBroker
-
 from gateway.checking import validated
 from gateway.clocks import WallClock
 from gateway.config import Config
 from gateway.ledger import read_statement
+from gateway.mqtt.embedded import EmbeddedBroker
 from gateway.report import budget_report
 from gateway.service import Gateway
 from simulators.fleet import Fleet, Schedule, feeders

@@ -42,10 +42,10 @@ class Witness:
         """Take note of one message."""
         release = json.loads(payload)
         key = (topic, release["slot"])
-        before = self.payloads.setdefault(key, payload)
-        if before is payload:
+        if key not in self.payloads:
+            self.payloads[key] = payload
             self.latest[topic] = release
-        elif before == payload:
+        elif self.payloads[key] == payload:
             self.repeated += 1
         else:
             self.doubled.add(key)

@@ -46,13 +46,16 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
         sqlite3.Error: it cannot be read or written.
 
     """
+    empty = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0
+    if not empty:
+        # Before anything is changed: it may be another program's.
+        check_schema(db, path)
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "foreign_keys = ON"):
         db.execute(f"PRAGMA {pragma}")
-    if db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0] == 0:
+    if empty:
         schema = resources.files("gateway.ledger").joinpath("schema.sql").read_text(encoding="utf-8")
         marks = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
         db.executescript(f"BEGIN IMMEDIATE; {schema} {marks} COMMIT;")
-    check_schema(db, path)
     if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise LedgerError(path, "the file is damaged", _DAMAGED)
     # A write that changes nothing: a read-only file is found now, not at the first slot.

@@ -40,6 +40,10 @@ class Balances:
         """Return the packed columns of households and groups."""
         return self.households.astype(_INT64).tobytes(), self.groups.astype(_INT64).tobytes()
 
+    def padded(self, households: int, groups: int) -> Balances:
+        """Return the balances with so many places; those that were never saved have spent nothing."""
+        return Balances(_padded(self.households, households), _padded(self.groups, groups))
+
     def widened(self, fresh: State, homes: IntArray, groups: IntArray) -> Balances:
         """Return the balances with places for all of a roll; new ones stand as in ``fresh``."""
         return Balances(
@@ -100,6 +104,10 @@ def _household_columns(state: State) -> IntArray:
 
 def _group_columns(state: State) -> IntArray:
     return np.concatenate((_account_columns(state.groups), (state.group_residual,)))
+
+
+def _padded(columns: IntArray, places: int) -> IntArray:
+    return np.pad(columns, ((0, 0), (0, max(0, places - columns.shape[1]))))
 
 
 def _widened(columns: IntArray, fresh: IntArray, places: IntArray) -> IntArray:

@@ -50,6 +50,7 @@ def read_statement(path: Path) -> Statement:
         rows = {kind: (next_ms, blob) for kind, next_ms, blob in db.execute("SELECT * FROM balance")}
         households, groups = (_places(db, kind) for kind in ("household", "group"))
     balances = Balances.unpack(rows["household"][1], rows["group"][1]) if rows else Balances.none()
+    balances = balances.padded(len(households), len(groups))
     next_ms = rows["household"][0] if rows else None
     return Statement(
         PolicyDocument.decode(zlib.decompress(document[0])), balances, households, groups, next_ms

@@ -10,7 +10,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from gateway.sources import Readings
 
 _INT64 = np.dtype("<i8")
 _SYMBOL = np.dtype("<u4")
-_CHECKPOINT_EVERY_S = 1.0
+_WIPE_EVERY_S = 1.0
 
 
 class Standing(NamedTuple):
@@ -64,15 +64,19 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = locked(path)
-        with explained(self._path):
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            prepare(self._db, path)
+        with ExitStack() as opened:
+            self._lock = opened.enter_context(locked(path))
+            with explained(path):
+                self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                opened.callback(self._db.close)
+                prepare(self._db, path)
+            opened.pop_all()
         self._balances = Balances.none()
         self._next_ms: int | None = None
         self._epoch = 0
         self._homes = self._groups = np.zeros(0, np.int64)
-        self._checkpointed = time.monotonic()
+        self._wiped_at = time.monotonic()
+        self._unwiped = False
 
     def close(self) -> None:
         """Close the file and let other processes have it."""
@@ -115,21 +119,23 @@ class Ledger:
             self._db.execute("INSERT INTO outbox VALUES (?, ?, ?, 0)", (release.start_ms, symbols, spent))
             self._save(balances, next_ms)
             self._db.execute("DELETE FROM journal WHERE last_ms < ?", (next_ms,))
-        self._balances, self._next_ms = balances, next_ms
+        self._balances, self._next_ms, self._unwiped = balances, next_ms, True
 
     def wipe(self) -> None:
         """Carry the deletion of raw readings from the log into the file, at most once a second."""
-        if time.monotonic() - self._checkpointed >= _CHECKPOINT_EVERY_S:
+        if self._unwiped and time.monotonic() - self._wiped_at >= _WIPE_EVERY_S:
             with explained(self._path):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._checkpointed = time.monotonic()
+            self._unwiped, self._wiped_at = False, time.monotonic()
 
     def outbox(self) -> list[PendingRelease]:
         """Return the releases that are not yet wholly acknowledged, in order."""
-        rows = self._db.execute(
+        query = (
             "SELECT start_ms, epoch, households, symbols, spent, sent FROM outbox JOIN slot USING (start_ms)"
             " ORDER BY start_ms"
-        ).fetchall()
+        )
+        with explained(self._path):
+            rows = self._db.execute(query).fetchall()
         return [_pending(row) for row in rows]
 
     def sent(self, start_ms: int, count: int) -> None:
@@ -149,7 +155,8 @@ class Ledger:
 
     def document(self, epoch: int) -> PolicyDocument:
         """Return an epoch's public policy."""
-        row = self._db.execute("SELECT document FROM epoch WHERE id = ?", (epoch,)).fetchone()
+        with explained(self._path):
+            row = self._db.execute("SELECT document FROM epoch WHERE id = ?", (epoch,)).fetchone()
         return PolicyDocument.decode(zlib.decompress(row[0]))
 
     def totals(self) -> tuple[int, int, int]:
@@ -157,7 +164,8 @@ class Ledger:
         sums = ", ".join(
             f"ifnull(sum({column}), 0)" for column in ("households", "groups", "charged_microbits")
         )
-        households, groups, charged = self._db.execute(f"SELECT {sums} FROM slot").fetchone()  # noqa: S608
+        with explained(self._path):
+            households, groups, charged = self._db.execute(f"SELECT {sums} FROM slot").fetchone()  # noqa: S608
         return households, groups, charged
 
     def _load(self) -> None:
@@ -220,7 +228,8 @@ class Ledger:
 
     def _replayed(self, households: int) -> Readings:
         """Return the journal's readings of today's roll, in their order."""
-        blobs = self._db.execute("SELECT readings FROM journal ORDER BY id").fetchall()
+        with explained(self._path):
+            blobs = self._db.execute("SELECT readings FROM journal ORDER BY id").fetchall()
         tables = [np.frombuffer(blob, _INT64).reshape(3, -1) for (blob,) in blobs]
         table = np.concatenate(tables, axis=1) if tables else np.zeros((3, 0), np.int64)
         roll = np.full(self._balances.households.shape[1], -1, np.int64)

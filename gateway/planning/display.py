@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.text import Text
 
 from gateway.planning.options import Option
 from gateway.tables import cell, table
@@ -31,9 +32,9 @@ def show_plan(console: Console, report: dict[str, Any], written: Path | None) ->
             f"chosen: {row['codebook']}, {row['rounding']}, {row['levels']} levels", style="bold green"
         )
     for note in report["notes"]:
-        console.print(f"[yellow]note[/] {note}", soft_wrap=True)
+        console.print(Text.assemble(("note ", "yellow"), note), soft_wrap=True)
     if written is not None:
-        console.print(f'wrote {written}: use it with codebook = "{written.name}"')
+        console.print(Text(f'wrote {written}: use it with codebook = "{written.name}"'))
 
 
 def draw_plan(candidates: Sequence[Option], chosen: Option | None, title: str, path: Path) -> None:

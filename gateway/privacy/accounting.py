@@ -21,6 +21,7 @@ MICROBITS_PER_BIT = 1_000_000
 _NO_WINDOW = np.iinfo(np.int64).min
 # log2 in doubles is right to about 1e-15 relative: only this close to an integer could ceil() go wrong.
 _DOUBTFUL = 1e-6
+_MOST_BITS = 40
 
 
 @lru_cache(maxsize=65_536)
@@ -58,11 +59,11 @@ def levels_within(bits: float) -> int:
     (``⌊2^bits⌋`` in floats is wrong for many k: theory 2.)
 
     Raises:
-        ValueError: negative bits, or more than 62.
+        ValueError: negative bits, or more than 40, where doubles cannot tell neighbouring levels apart.
 
     """
-    if not 0 <= bits <= 62:  # noqa: PLR2004
-        raise ValueError(f"{bits} bits: between 0 and 62")
+    if not 0 <= bits <= _MOST_BITS:
+        raise ValueError(f"{bits} bits: between 0 and {_MOST_BITS}")
     guess = int(2.0**bits)
     return max(k for k in (guess - 1, guess, guess + 1) if k == 1 or (k > 1 and log2(k) <= bits))
 

@@ -65,9 +65,10 @@ class Codebook:
             raise ValueError(
                 f"{self.levels} cells do not fit on the integers of [{self.lower}, {self.upper}]"
             )
-        if len(self.values) != self.levels or not np.array_equal(
+        placed = len(self.values) == self.levels and np.array_equal(
             self.encode(self.values), np.arange(self.levels)
-        ):
+        )
+        if not placed or self.values[0] < self.floor or self.values[-1] > self.upper:
             raise ValueError("every cell needs one value, inside the cell")
         if self.rounding is not Rounding.NEAREST:
             self._check_carrying()
@@ -90,7 +91,8 @@ class Codebook:
     @cached_property
     def hash(self) -> str:
         """A short content hash that names this codebook in every message."""
-        head = f"{self.lower},{self.upper},{int(self.missing_symbol)},{self.rounding};".encode()
+        carried = "" if self.rounding is Rounding.NEAREST else f",{self.rounding}"
+        head = f"{self.lower},{self.upper},{int(self.missing_symbol)}{carried};".encode()
         body = self.cuts.astype("<i8").tobytes() + self.values.astype("<i8").tobytes()
         return hashlib.sha256(head + body).hexdigest()[:6]
 
@@ -124,7 +126,7 @@ class Codebook:
 
     def leakage_bits(self) -> float:
         """Return ``L(X;Y) = max_j log2(range ÷ width_j)`` of a reading in range (theory 1, A4)."""
-        return log2((self.upper - self.lower) / int(np.min(np.diff(self._edges()))))
+        return log2((self.upper - self.lower) / max(1, int(np.min(np.diff(self._edges())))))
 
     def _check_carrying(self) -> None:
         levels = self.values[int(self.missing_symbol) :]

@@ -176,8 +176,10 @@ def close_slot(policy: Policy, state: State, start: int, values: IntArray) -> Cl
 
     """
     shelf, groups, window = policy.households, policy.groups, policy.window_of(start)
-    if values.shape != (len(shelf),):
-        raise ValueError(f"{values.shape} values for a roll of {len(shelf)}")
+    if not values.shape == state.held.shape == (len(shelf),) or len(state.group_residual) != len(groups):
+        raise ValueError(
+            f"{values.shape} values and a state of {state.held.shape} for a roll of {len(shelf)}"
+        )
     active = state.households.affords(window, policy.price, policy.budget)
     x = _used(policy, state, values, active)
     symbols, residual = _own(policy, state, start, x, active)

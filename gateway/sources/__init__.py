@@ -12,13 +12,14 @@ from gateway.config import SourceTable
 from gateway.policy import members_of
 from gateway.privacy import IntArray
 from gateway.sources.json_interval import Reader, interval_reader
-from gateway.sources.readings import Readings, Reason, RejectedError
+from gateway.sources.readings import Readings, Reason, RejectedError, occurrences
 from gateway.topics import TopicTemplate
 
-__all__ = ["Readings", "Reason", "RejectedError", "Sources"]
+__all__ = ["Readings", "Reason", "RejectedError", "Sources", "occurrences"]
 
 # Topics are the publisher's choice: the cache of their meaning must not be.
 _SPARE_ROUTES = 10_000
+_LONGEST_ROUTE = 256
 
 
 class _Family(NamedTuple):
@@ -82,6 +83,8 @@ class Sources:
         raise RejectedError(reason)
 
     def _remember(self, topic: str, route: tuple[int, Reader]) -> tuple[int, Reader]:
+        if len(topic) > _LONGEST_ROUTE:
+            return route
         if len(self._routes) >= self._most_routes:
             self._routes.clear()
         self._routes[topic] = route

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -18,6 +19,8 @@ _MWH = {"Wh": 1_000, "kWh": 1_000_000}
 _SECONDS_BELOW = 10**11
 _MAX_TIME_MS = 253_402_300_800_000
 _SNAP = 20
+_LONGEST_CACHED = 40
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 
 Reader = Callable[[bytes], tuple[int, int]]
 """From a payload to (interval start in ms UTC, energy in mWh); raises RejectedError."""
@@ -61,10 +64,17 @@ def _tokens(pointer: str) -> tuple[str, ...]:
 def _follow(document: object, tokens: Sequence[str]) -> object:
     for token in tokens:
         try:
-            document = document[int(token) if isinstance(document, list) else token]  # type: ignore[index]
-        except (KeyError, IndexError, ValueError, TypeError):
+            document = document[_index(token)] if isinstance(document, list) else document[token]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
             raise RejectedError(Reason.MISSING_FIELD) from None
     return document
+
+
+def _index(token: str) -> int:
+    """Return an array's index; RFC 6901 knows no signs, no leading zeros and no other digits."""
+    if not _INDEX.fullmatch(token):
+        raise RejectedError(Reason.MISSING_FIELD)
+    return int(token)
 
 
 def _scale(unit: object) -> int:
@@ -87,7 +97,8 @@ def _energy_mwh(value: object, scale: int) -> int:
 
 def _time_ms(value: object) -> int:
     if type(value) is str:
-        return _iso_ms(value)
+        # What a meter writes stays in the cache: nothing long.
+        return _iso_ms(value) if len(value) <= _LONGEST_CACHED else _iso_ms.__wrapped__(value)
     if (type(value) is int or type(value) is float) and 0 <= value <= _MAX_TIME_MS:
         return round(value * 1_000) if value < _SECONDS_BELOW else round(value)
     raise RejectedError(Reason.BAD_TIME)

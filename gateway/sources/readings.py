@@ -43,6 +43,16 @@ class RejectedError(Exception):
         self.reason = reason
 
 
+def occurrences(household: IntArray) -> IntArray:
+    """Return for each reading how many of the same household stand before it in the batch."""
+    order = np.argsort(household, kind="stable")
+    grouped = household[order]
+    first = np.searchsorted(grouped, grouped, side="left")
+    before = np.empty(len(household), np.int64)
+    before[order] = np.arange(len(household)) - first
+    return before
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Readings:
     """A batch of interval energies: parallel arrays of one entry per reading.

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import logging
 import sys
+from enum import StrEnum
 
 import structlog
 
 
-def configure_logs(level: str = "info") -> None:
+class Level(StrEnum):
+    """The least severe level that is shown."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def configure_logs(level: Level = Level.INFO) -> None:
     """Set structlog up for the process.
 
     Args:
-        level: the least severe level that is shown: debug, info, warning, error.
+        level: the least severe level that is shown.
 
     """
     terminal = sys.stderr.isatty()

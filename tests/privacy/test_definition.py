@@ -237,34 +237,40 @@ def test_one_reading_tells_at_most_what_is_charged_at_every_critical_total_of_th
 
 
 EXHAUSTIVE = {
-    "sum of unequal ranges": roll_of([(0, 7, 3), (-4, 4, 4), (10, 14, 3)], [((0, 1, 2), 3)]),
-    "overlapping groups": roll_of(
-        [(0, 6, 3), (-3, 3, 3), (2, 7, 5)], [((0, 1), 3), ((1, 2), 2), ((0, 1, 2), 4)]
+    "sum of unequal ranges": (roll_of([(0, 7, 3), (-4, 4, 4), (10, 14, 3)], [((0, 1, 2), 3)]), [5, 6, 4]),
+    "overlapping groups": (
+        roll_of([(0, 6, 3), (-3, 3, 3), (2, 7, 5)], [((0, 1), 3), ((1, 2), 2), ((0, 1, 2), 4)]),
+        [7, 7, 6],
     ),
-    "a mean, silence at the floor": roll_of(
-        [(0, 6, 2), (0, 6, 2), (0, 6, 2)], [((0, 1, 2), 3)], missing=Missing.FLOOR, query="mean"
+    "a mean, silence at the floor": (
+        roll_of([(0, 6, 2), (0, 6, 2), (0, 6, 2)], [((0, 1, 2), 3)], missing=Missing.FLOOR, query="mean"),
+        [4, 4, 4],
     ),
-    "silence is a symbol": roll_of(
-        [(-5, 2, 4), (0, 8, 3), (0, 4, 3)], [((0, 1, 2), 4), ((0, 2), 2)], missing=Missing.SYMBOL
+    "silence is a symbol": (
+        roll_of([(-5, 2, 4), (0, 8, 3), (0, 4, 3)], [((0, 1, 2), 4), ((0, 2), 2)], missing=Missing.SYMBOL),
+        [8, 6, 6],
     ),
-    "two bits a window": roll_of([(0, 7, 2), (0, 7, 4), (0, 7, 2)], [((0, 1), 2)], budget=2_000_000),
+    "two bits a window, one home cannot afford a slot": (
+        roll_of([(0, 7, 2), (0, 7, 4), (0, 7, 2)], [((0, 1), 2)], budget=2_000_000),
+        [3, 1, 2],
+    ),
 }
 
 
 @pytest.mark.parametrize("name", EXHAUSTIVE)
 def test_one_reading_tells_at_most_what_is_charged_at_every_value_of_the_others(name: str) -> None:
-    """Small enough for all combinations of the others' readings, from three states."""
-    roll = EXHAUSTIVE[name]
+    """Small enough for all combinations of the others' readings, from three states; the worst is counted."""
+    roll, worst = EXHAUSTIVE[name]
     lowest, highest = [book.lower for book in roll.books], [book.upper for book in roll.books]
     states = [roll.after(history) for history in ([], [highest], [lowest, highest, [MISSING] * len(lowest)])]
-    most = 0
-    for state in states:
-        for household in range(len(roll.books)):
-            sides = [range(book.lower, book.upper + 1) for book in roll.books]
-            sides[household] = range(lowest[household], lowest[household] + 1)
-            for values in list(product(*sides))[:: 1 if state is states[0] else 7]:
-                most = max(most, assert_promise(roll, state, 3, values, household))
-    assert most > 2, "the releases do say something"
+    counted = [0] * len(lowest)
+    for state, household in product(states, range(len(lowest))):
+        sides = [range(book.lower, book.upper + 1) for book in roll.books]
+        sides[household] = range(lowest[household], lowest[household] + 1)
+        for values in product(*sides):
+            joint = assert_promise(roll, state, 3, values, household)
+            counted[household] = max(counted[household], joint)
+    assert counted == worst
 
 
 def test_a_spent_household_says_nothing_and_her_groups_stand_on_her_last_public_value() -> None:
@@ -276,12 +282,8 @@ def test_a_spent_household_says_nothing_and_her_groups_stand_on_her_last_public_
             assert assert_promise(roll, state, slot, [10, 0], household) == 1
     closed, messages = roll.close(state, 1, [0, 10])
     assert closed.spent.tolist() == [True, True]
-    assert closed.charges.tolist() == closed.group_charges.tolist() == [0, 0][
-        : len(closed.group_charges)
-    ] or (
-        closed.charges.tolist(),
-        closed.group_charges.tolist(),
-    ) == ([0, 0], [0])
+    assert closed.charges.tolist() == [0, 0]
+    assert closed.group_charges.tolist() == [0]
     assert [json.loads(messages[topic])["symbol"] for topic in roll.own] == [1, 0]
     assert all(json.loads(messages[topic])["spent"] is True for topic in roll.own)
     assert assert_promise(roll, state, 4, [10, 0], 0) > 1, "the window has turned"
@@ -364,7 +366,7 @@ def small_documents(draw: st.DrawFn) -> PolicyDocument:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_all_traces_of_a_household_give_at_most_the_product_of_the_charged_levels(
     data: st.DataObject,

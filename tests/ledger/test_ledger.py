@@ -1,0 +1,594 @@
+"""The ledger's file: what was committed is there after any restart, and what failed has not happened."""
+
+import gc
+import multiprocessing
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gateway.checking import validated
+from gateway.ledger import SCHEMA_VERSION, Ledger, LedgerError, Standing, read_statement
+from gateway.messages import Release, Renderer
+from gateway.policy import PolicyDocument, document_of
+from gateway.privacy import MISSING, Closed, State, close_slot
+from gateway.sources import Readings
+
+SLOT_MS = 30 * 60_000
+START = 1_767_571_200_000
+"""2026-01-05T00:00Z, the start of a day's window."""
+
+
+def document(*homes: str, **tables: Any) -> PolicyDocument:  # noqa: ANN401 - any TOML
+    return document_of(
+        validated(
+            {
+                "release": {"levels": 4, "range": ["0 W", "4 kW"]},
+                "source": [{"topic": "{household}", "value": "/e", "unit": "Wh", "time": {"at": "/ts"}}],
+                "household": [{"id": home} for home in homes],
+                "output": {"topic": "out"},
+                **tables,
+            }
+        )
+    )
+
+
+AB = document("a", "b", group=[{"name": "g", "members": ["*"], "levels": 4}])
+
+
+class Book:
+    """An open ledger with its state, closing slots as the service does."""
+
+    def __init__(self, path: Path, policy: PolicyDocument = AB) -> None:
+        self.document = policy
+        self.policy = policy.compile()
+        self.ledger = Ledger(path)
+        self.standing: Standing = self.ledger.enter(policy, self.policy)
+        self.state: State = self.standing.state
+        self.next_ms = self.standing.next_ms
+
+    def begin(self, start_ms: int = START) -> "Book":
+        self.ledger.begin(start_ms)
+        self.next_ms = start_ms
+        return self
+
+    def decided(self, *values_w: float | None) -> tuple[Release, Closed]:
+        assert self.next_ms is not None
+        values = np.array([MISSING if w is None else round(w * 1_000) for w in values_w], np.int64)
+        closed = close_slot(self.policy, self.state, self.document.window_of(self.next_ms), values)
+        symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
+        return Release(self.next_ms, symbols, closed.spent.tolist()), closed
+
+    def close_slot(self, *values_w: float | None) -> Release:
+        release, closed = self.decided(*values_w)
+        assert self.next_ms is not None
+        self.ledger.close_slot(release, self.next_ms + self.document.slot_ms, closed)
+        self.state, self.next_ms = closed.state, self.next_ms + self.document.slot_ms
+        return release
+
+
+@contextmanager
+def book(path: Path, policy: PolicyDocument = AB) -> Iterator[Book]:
+    one = Book(path, policy)
+    try:
+        yield one
+    finally:
+        one.ledger.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "noiseless.db"
+
+
+def readings(*rows: tuple[int, int, int]) -> Readings:
+    return Readings.of([(household, start, energy, False) for household, start, energy in rows])
+
+
+def rows_of(found: Readings) -> list[tuple[int, int, int]]:
+    columns = (found.household, found.start_ms, found.energy_mwh)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def sql(path: Path, query: str) -> list[Any]:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+        return db.execute(query).fetchall()
+
+
+def accounts(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return each household's window, spent, total and held, from the file."""
+    statement = read_statement(path)
+    columns = statement.balances.households.T.tolist()
+    return {name: tuple(columns[place]) for name, place in statement.households.items()}
+
+
+def test_a_fresh_ledger_knows_nobody_and_begins_where_it_is_told(path: Path) -> None:
+    with book(path) as one:
+        assert one.standing.next_ms is None
+        assert len(one.standing.readings) == 0
+        assert one.state.households.total.tolist() == [0, 0]
+        assert one.ledger.outbox() == []
+        assert one.ledger.totals() == (0, 0, 0)
+        one.begin()
+    with book(path) as again:
+        assert again.standing.next_ms == START
+
+
+def test_a_slot_leaves_its_charges_its_releases_and_the_next_slot_behind(path: Path) -> None:
+    with book(path) as one:
+        release = one.begin().close_slot(500, 3_500)
+        assert release.symbols[:2] == [0, 3]
+        price = one.policy.price.tolist()
+        assert one.ledger.totals() == (2, 1, sum(price))
+        (pending,) = one.ledger.outbox()
+        assert (pending.release, pending.sent, pending.epoch) == (release, 0, one.ledger.epoch)
+    assert accounts(path)["a"] == (START, price[0], price[0], 500_000)
+    assert accounts(path)["b"] == (START, price[1], price[1], 3_500_000)
+    with book(path) as again:
+        assert again.standing.next_ms == START + SLOT_MS
+        assert again.state.households.spent.tolist() == price
+        assert again.state.groups.total.tolist() == one.state.groups.total.tolist()
+        assert again.state.held.tolist() == [500_000, 3_500_000]
+        assert [one.release for one in again.ledger.outbox()] == [release]
+
+
+def test_closing_and_opening_between_slots_changes_no_symbol_and_no_charge(tmp_path: Path) -> None:
+    values = [(100, 3_900), (None, 2_000), (2_500, None), (1_500, 1_500)]
+    with book(tmp_path / "whole.db") as one:
+        one.begin()
+        whole = [one.close_slot(*pair) for pair in values]
+    pieces = []
+    for i, pair in enumerate(values):
+        with book(tmp_path / "pieces.db") as one:
+            if i == 0:
+                one.begin()
+            pieces.append(one.close_slot(*pair))
+    assert pieces == whole
+    assert accounts(tmp_path / "pieces.db") == accounts(tmp_path / "whole.db")
+
+
+def test_the_journal_gives_back_what_was_appended_in_its_order(path: Path) -> None:
+    batches = [
+        readings((0, START, 5), (1, START, 7)),
+        readings((1, START + SLOT_MS, -(10**12))),
+        readings((0, START, 5), (0, START, 2**62)),
+    ]
+    with book(path) as one:
+        one.begin()
+        for batch in batches:
+            one.ledger.append(batch)
+        one.ledger.append(readings())
+    with book(path) as again:
+        assert rows_of(again.standing.readings) == [row for batch in batches for row in rows_of(batch)]
+        assert not again.standing.readings.retained.any()
+    assert sql(path, "SELECT count(*) FROM journal") == [(3,)]
+
+
+def test_the_journal_follows_households_that_move_on_the_roll(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        one.ledger.append(readings((0, START, 11), (1, START, 22)))
+    with book(path, document("c", "b")) as other:
+        assert rows_of(other.standing.readings) == [(1, START, 22)]
+    with book(path, document("b", "c", "a")) as last:
+        assert rows_of(last.standing.readings) == [(2, START, 11), (0, START, 22)]
+
+
+def test_a_journal_row_goes_when_its_last_slot_closes_and_not_before(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        one.ledger.append(readings((0, START, 1)))
+        one.ledger.append(readings((0, START, 2), (1, START + SLOT_MS, 3)))
+        one.ledger.append(readings((0, START + 2 * SLOT_MS - 1, 4)))
+        for left in (2, 0, 0):
+            one.close_slot(1, 1)
+            assert sql(path, "SELECT count(*) FROM journal") == [(left,)]
+
+
+def untouched_by(path: Path, action: Callable[[], object]) -> LedgerError:
+    """Return the error of an action, after which the file says what it said before."""
+    tables = ("epoch", "place", "journal", "slot", "outbox", "balance")
+    before = [sql(path, f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables]
+    with pytest.raises(LedgerError) as failed:
+        action()
+    assert [sql(path, f"SELECT * FROM {table} ORDER BY 1, 2") for table in tables] == before
+    return failed.value
+
+
+def test_a_slot_cannot_be_charged_twice(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        one.ledger.append(readings((0, START + SLOT_MS, 1)))
+        release, closed = one.decided(100, 200)
+        one.ledger.close_slot(release, START + SLOT_MS, closed)
+        error = untouched_by(path, lambda: one.ledger.close_slot(release, START + 5 * SLOT_MS, closed))
+        assert isinstance(error.__cause__, sqlite3.IntegrityError)
+        assert error.remedy
+        one.state, one.next_ms = closed.state, START + SLOT_MS
+        one.close_slot(1, 1)
+    price = AB.compile().price[0]
+    assert accounts(path)["a"][2] == 2 * price
+
+
+def test_a_slot_cannot_be_charged_twice_after_its_release_was_delivered_either(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        release, closed = one.decided(100, 200)
+        one.ledger.close_slot(release, START + SLOT_MS, closed)
+        one.ledger.delivered(START)
+        untouched_by(path, lambda: one.ledger.close_slot(release, START + SLOT_MS, closed))
+
+
+def fill(one: Ledger) -> None:
+    """Let the file grow no further, as on a full disk."""
+    pages = one._db.execute("PRAGMA page_count").fetchone()[0]
+    one._db.execute(f"PRAGMA max_page_count = {pages}")
+
+
+def test_on_a_full_disk_nothing_of_a_slot_happens_and_it_closes_when_there_is_room(path: Path) -> None:
+    wide = document(*[f"h-{i}" for i in range(2_000)])
+    with book(path, wide) as one:
+        one.begin()
+        fill(one.ledger)
+        release, closed = one.decided(*[2_000] * 2_000)
+        error = untouched_by(path, lambda: one.ledger.close_slot(release, START + SLOT_MS, closed))
+        assert "full" in error.problem
+        assert "free space" in error.remedy
+        untouched_by(path, lambda: one.ledger.append(readings(*[(0, START, i) for i in range(5_000)])))
+        one.ledger._db.execute("PRAGMA max_page_count = 1000000")
+        assert one.close_slot(*[2_000] * 2_000) == release
+    assert accounts(path)["h-0"][1] == wide.compile().price[0]
+
+
+def test_the_outbox_is_in_order_of_slots_and_remembers_how_far_each_came(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        releases = [one.close_slot(100 * i, 4_000 - 100 * i) for i in range(4)]
+        one.ledger.sent(START + SLOT_MS, 2)
+        one.ledger.delivered(START)
+        one.ledger.delivered(START + 2 * SLOT_MS)
+    with book(path) as again:
+        left = again.ledger.outbox()
+        assert [pending.release for pending in left] == [releases[1], releases[3]]
+        assert [pending.sent for pending in left] == [2, 0]
+        again.ledger.delivered(START + SLOT_MS)
+        again.ledger.delivered(START + 3 * SLOT_MS)
+        assert again.ledger.outbox() == []
+        assert again.ledger.totals()[:2] == (8, 4)
+
+
+def test_the_outbox_keeps_whose_budget_was_spent(path: Path) -> None:
+    homes = [f"h-{i}" for i in range(11)]
+    roll = document(*homes[:-1], "x", budget={"bits": 5}, household=[{"id": home} for home in homes])
+    with book(path, roll) as one:
+        one.begin()
+        marks = [one.close_slot(*[1_000] * 11).spent for _ in range(3)]
+    assert marks == [[False] * 11, [False] * 11, [True] * 11]
+    with book(path, roll) as again:
+        assert [pending.release.spent for pending in again.ledger.outbox()] == marks
+    assert sql(path, "SELECT held FROM slot ORDER BY start_ms") == [(0,), (0,), (11,)]
+
+
+def test_the_same_policy_continues_its_epoch_and_a_changed_one_begins_another(path: Path) -> None:
+    changed = document("a", "b", release={"levels": 8, "range": ["0 W", "4 kW"]})
+    epochs = []
+    for policy in (AB, AB, changed, AB, AB):
+        with book(path, policy) as one:
+            epochs.append(one.ledger.epoch)
+            assert one.ledger.document(one.ledger.epoch) == policy
+    assert epochs == [1, 1, 2, 3, 3]
+
+
+def test_releases_of_an_old_epoch_are_rendered_to_the_same_bytes_under_a_new_one(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        release = one.close_slot(500, 3_500)
+        before = Renderer(AB, AB.compile()).render(release)
+    changed = document("b", "c", release={"levels": 16, "range": ["-1 kW", "9 kW"]}, output={"topic": "new"})
+    with book(path, changed) as again:
+        (pending,) = again.ledger.outbox()
+        assert pending.epoch != again.ledger.epoch
+        old = again.ledger.document(pending.epoch)
+        after = Renderer(old, old.compile()).render(pending.release)
+    assert after == before
+    assert [publication.topic for publication in after] == [
+        "out/household/a",
+        "out/household/b",
+        "out/group/g",
+    ]
+
+
+def test_who_leaves_the_roll_and_returns_finds_her_spend_as_she_left_it(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        for _ in range(3):
+            one.close_slot(100, 3_900)
+    left = accounts(path)["a"]
+    with book(path, document("c", "b")) as other:
+        assert other.state.households.spent.tolist() == [0, one.state.households.spent[1]]
+        other.close_slot(1_000, 2_000)
+    assert accounts(path)["a"] == left
+    with book(path) as again:
+        assert again.state.households.spent.tolist()[0] == left[1]
+        assert again.state.held.tolist()[0] == left[3]
+        again.close_slot(100, 100)
+    assert accounts(path)["a"][1] == left[1] + AB.compile().price[0]
+
+
+def test_a_group_that_leaves_and_returns_keeps_its_capacity(path: Path) -> None:
+    with book(path) as one:
+        one.begin().close_slot(1, 1)
+        total = one.state.groups.total.tolist()
+    with book(path, document("a", "b")) as other:
+        other.close_slot(1, 1)
+    with book(path) as again:
+        assert again.state.groups.total.tolist() == total
+
+
+def test_a_policy_change_within_a_window_keeps_what_was_spent_in_it(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        for _ in range(5):
+            one.close_slot(100, 200)
+        spent = one.state.households.spent.tolist()
+    with book(path, document("a", "b", release={"levels": 2, "range": ["0 W", "9 kW"]})) as again:
+        assert again.state.households.spent.tolist() == spent
+        assert again.state.households.window.tolist() == [START, START]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "slots"),
+    [(["24h", "1h"], 1), (["1h", "24h"], 5), (["24h", "1h", "24h"], 5), (["1h", "2h"], 1)],
+)
+def test_windows_of_another_length_forget_no_spend(path: Path, lengths: list[str], slots: int) -> None:
+    """Five slots were charged from midnight on; the last window knows at least those that lie in it."""
+    for i, length in enumerate(lengths):
+        with book(path, document("a", budget={"window": length, "bits": 96})) as one:
+            if i == 0:
+                one.begin()
+                for _ in range(5):
+                    one.close_slot(100)
+            spent = one.state.households.spent_in(one.document.window_of(START + 5 * SLOT_MS))
+            assert i == 0 or spent[0] > 0
+    assert spent[0] >= slots * one.policy.price[0]
+
+
+def test_a_ledger_has_one_owner_and_says_so(path: Path) -> None:
+    with book(path), pytest.raises(LedgerError, match="another process has it"):
+        Ledger(path)
+    with book(path):
+        pass
+
+
+def test_a_ledger_has_one_owner_among_processes(path: Path) -> None:
+    code = f"from gateway.ledger import Ledger; from pathlib import Path; Ledger(Path({str(path)!r}))"
+    with book(path):
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "another process has it" in ended.stderr
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_killed_owner_leaves_no_lock(path: Path) -> None:
+    code = (
+        f"from gateway.ledger import Ledger; from pathlib import Path; import sys, time;"
+        f"one = Ledger(Path({str(path)!r})); print('open', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        owner.kill()
+        owner.wait()
+    with book(path):
+        pass
+
+
+def refused(path: Path) -> LedgerError:
+    with pytest.raises(LedgerError) as error:
+        book(path).__enter__()
+    assert error.value.remedy
+    assert str(path) in str(error.value)
+    return error.value
+
+
+def test_a_ledger_of_another_schema_is_refused_and_not_changed(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    before = path.read_bytes()
+    assert f"schema {SCHEMA_VERSION + 1}" in refused(path).problem
+    assert path.read_bytes() == before
+    with pytest.raises(LedgerError, match="schema"):
+        read_statement(path)
+
+
+def test_another_programs_database_is_refused_and_not_changed(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE theirs (x)")
+    before = path.read_bytes()
+    assert "not a ledger of noiseless" in refused(path).problem
+    gc.collect()
+    assert path.read_bytes() == before
+    with pytest.raises(LedgerError, match="not a ledger"):
+        read_statement(path)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all", b"x" * 20_000, os.urandom(8_192)])
+def test_a_file_that_is_no_database_is_refused_and_not_changed(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    assert refused(path).remedy == "name another file in ledger.url"
+    assert path.read_bytes() == content
+    with pytest.raises(LedgerError):
+        read_statement(path)
+
+
+def written(path: Path) -> bytes:
+    """Return the bytes of a ledger with a few hundred pages."""
+    wide = document(*[f"h-{i}" for i in range(1_000)])
+    with book(path, wide) as one:
+        one.begin()
+        for i in range(20):
+            one.ledger.append(readings(*[(h, START + 100 * SLOT_MS, i) for h in range(1_000)]))
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.95])
+def test_a_truncated_ledger_is_refused(path: Path, share: float) -> None:
+    whole = written(path)
+    path.write_bytes(whole[: int(len(whole) * share)])
+    error = refused(path)
+    assert "restore it from a backup" in error.remedy or "name another file" in error.remedy
+
+
+def test_a_ledger_with_damaged_pages_is_refused(path: Path) -> None:
+    whole = bytearray(written(path))
+    for page in range(4_096, len(whole), 4_096):
+        whole[page : page + 64] = b"\xa5" * 64
+    path.write_bytes(whole)
+    assert "restore it from a backup" in refused(path).remedy
+
+
+def test_a_ledger_that_breaks_while_it_is_open_says_so_to_every_call(path: Path) -> None:
+    """Only a LedgerError is waited out; any other would end the gateway."""
+    whole = written(path)
+    wide = document(*[f"h-{i}" for i in range(1_000)])
+    with book(path, wide) as one:
+        one.ledger._db.execute("PRAGMA cache_size = 0")
+        path.write_bytes(b"\xa5" * len(whole))
+        for call in (one.ledger.outbox, one.ledger.totals, lambda: one.ledger.document(1)):
+            one.ledger._db.execute("PRAGMA shrink_memory")
+            with pytest.raises(LedgerError):
+                call()
+
+
+def test_a_ledger_in_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    assert "create its folder" in refused(tmp_path / "nowhere" / "noiseless.db").remedy
+
+
+def test_a_folder_in_the_place_of_the_ledger_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "noiseless.db").mkdir()
+    assert "unable to open" in refused(tmp_path / "noiseless.db").problem
+
+
+NOBODY = 65_534
+
+
+def _opened_as_nobody(path: Path, answers: Any) -> None:  # noqa: ANN401 - a queue of multiprocessing
+    if os.geteuid() == 0:
+        os.setegid(NOBODY)
+        os.seteuid(NOBODY)
+    try:
+        Ledger(path)
+    except LedgerError as error:
+        answers.put((error.problem, error.remedy))
+    else:
+        answers.put(("", ""))
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_a_ledger_that_cannot_be_written_is_refused_at_the_start(what: str) -> None:
+    """As root permissions mean nothing, so somebody else tries."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "noiseless.db"
+        with book(path) as one:
+            one.begin()
+        path.with_name("noiseless.db-lock").chmod(0o666)
+        path.chmod(0o444)
+        folder.chmod(0o777 if what == "file" else 0o555)
+        context = multiprocessing.get_context("fork")
+        answers = context.Queue()
+        child = context.Process(target=_opened_as_nobody, args=(path, answers))
+        child.start()
+        problem, remedy = answers.get(timeout=10)
+        child.join()
+        folder.chmod(0o700)
+    assert "readonly" in problem or "unable to open" in problem
+    assert "writable" in remedy
+
+
+def test_a_refused_ledger_is_let_go_of(path: Path) -> None:
+    path.write_bytes(b"x" * 8_192)
+    error = refused(path)
+    path.unlink()
+    with book(path):
+        assert error.remedy
+
+
+SECRET_START = START + 12_345
+SECRET_MWH = 0x5EC2E7_0123
+
+
+def traces(path: Path) -> int:
+    """Count where a reading's bytes still stand in the ledger's files."""
+    needle = SECRET_MWH.to_bytes(8, "little")
+    return sum(file.read_bytes().count(needle) for file in path.parent.glob(path.name + "*"))
+
+
+def test_a_raw_reading_leaves_the_files_once_its_slot_has_closed(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        for _ in range(3):
+            one.ledger.append(readings((0, SECRET_START, SECRET_MWH)))
+        assert traces(path) > 0
+        time.sleep(1.05)
+        one.close_slot(100, 100)
+        one.ledger.wipe()
+        assert traces(path) == 0
+
+
+def test_raw_readings_of_slots_that_close_in_quick_succession_leave_the_files_too(path: Path) -> None:
+    """About a second after a slot closes, says the manual; not when the next one does."""
+    with book(path) as one:
+        one.begin()
+        one.ledger.append(readings((0, SECRET_START + SLOT_MS, SECRET_MWH)))
+        time.sleep(1.05)
+        for _ in range(2):
+            one.close_slot(100, 100)
+            one.ledger.wipe()
+        time.sleep(1.05)
+        # What the service does while no slot closes: journal the readings that come.
+        one.ledger.append(readings((0, START + 2 * SLOT_MS, 1)))
+        assert traces(path) == 0
+
+
+def test_a_raw_reading_leaves_the_files_when_the_ledger_is_closed(path: Path) -> None:
+    with book(path) as one:
+        one.begin()
+        one.ledger.append(readings((0, SECRET_START, SECRET_MWH)))
+        one.close_slot(100, 100)
+    assert traces(path) == 0
+
+
+def test_a_statement_is_read_beside_the_owner_and_without_a_write(path: Path) -> None:
+    with book(path) as one:
+        one.begin().close_slot(100, 3_900)
+        statement = read_statement(path)
+        assert statement.document == AB
+        assert statement.next_ms == START + SLOT_MS
+        assert statement.households == {"a": 0, "b": 1}
+        assert statement.groups == {"g": 0}
+        assert statement.balances.households[2].tolist() == one.policy.price.tolist()
+        one.close_slot(100, 3_900)
+        assert read_statement(path).next_ms == START + 2 * SLOT_MS
+
+
+def test_no_ledger_is_no_statement_and_none_is_made(path: Path) -> None:
+    with pytest.raises(LedgerError, match="there is none"):
+        read_statement(path)
+    assert not path.exists()
+
+
+def test_a_ledger_that_was_never_entered_is_no_statement(path: Path) -> None:
+    Ledger(path).close()
+    with pytest.raises(LedgerError, match="nothing was entered"):
+        read_statement(path)
