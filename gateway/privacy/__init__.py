@@ -1,5 +1,18 @@
-"""The mathematics of noiseless privacy: integers in, symbols and charges out. No I/O, clock or randomness."""
+"""The mathematics of noiseless privacy: integers in, symbols and charges out. No I/O, clock or randomness.
 
+What releases and charges a slot stands here by name. The theory around it is in modules of their own:
+
+- :mod:`~gateway.privacy.information`: uncertain variables, their entropies, leakages and maximin information
+- :mod:`~gateway.privacy.intervals`: exact unions of intervals, for the continuous ones
+- :mod:`~gateway.privacy.channels`: zero-error capacity of small channels, with and without memory
+- :mod:`~gateway.privacy.guarantees`: Theorems 1 to 8 of [NP] as bounds of a mechanism
+- :mod:`~gateway.privacy.policies`, :mod:`~gateway.privacy.regions`: the optimal policies of [DP]
+- :mod:`~gateway.privacy.hypothesis_tests`: non-stochastic hypothesis tests of [HT]
+
+docs/theory.md is their text, docs/limits.md what they do not promise.
+"""
+
+from gateway.privacy import channels, guarantees, hypothesis_tests, information, intervals, policies, regions
 from gateway.privacy.accounting import (
     MICROBITS_PER_BIT,
     Account,
@@ -77,6 +90,7 @@ __all__ = [
     "both_ends",
     "capacity_bound",
     "certified_levels",
+    "channels",
     "close_slot",
     "coarsened_levels",
     "composed",
@@ -84,15 +98,21 @@ __all__ = [
     "fitted",
     "from_json",
     "group_codebook",
+    "guarantees",
+    "hypothesis_tests",
+    "information",
+    "intervals",
     "keys_of",
     "levels_within",
     "microbits",
     "microbits_of",
     "on_levels",
     "paper_levels",
+    "policies",
     "reach_in",
     "reach_of",
     "refined",
+    "regions",
     "threshold",
     "to_json",
     "uniform",

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 
 from gateway.privacy.accounting import MICROBITS_PER_BIT, microbits
+from gateway.privacy.guarantees import composed_levels, merged_levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class CompositionError(ValueError):
 
 def additive(channels: Iterable[Channel]) -> int:
     """Return the product of all levels: always valid ([NP] Thm 6)."""
-    return prod(channel.levels for channel in channels)
+    return composed_levels(channel.levels for channel in channels)
 
 
 def refined(channels: Sequence[Channel]) -> int:
@@ -59,7 +59,7 @@ def refined(channels: Sequence[Channel]) -> int:
             raise CompositionError(f"a channel of {channel.levels} levels {what}: its levels multiply")
     if len({channel.reads for channel in channels}) > 1:
         raise CompositionError("the channels read different integers: their levels multiply")
-    return 1 + sum(channel.levels - 1 for channel in channels)
+    return merged_levels(channel.levels for channel in channels)
 
 
 def composed(channels: Iterable[Channel]) -> int:
@@ -68,7 +68,7 @@ def composed(channels: Iterable[Channel]) -> int:
     alone: list[Channel] = []
     for channel in channels:
         (mergeable.setdefault(channel.reads, []) if channel.merges else alone).append(channel)
-    return additive(alone) * prod(refined(group) for group in mergeable.values())
+    return composed_levels([additive(alone), *(refined(group) for group in mergeable.values())])
 
 
 @dataclass(frozen=True, slots=True)

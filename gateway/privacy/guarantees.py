@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, inf, log2, prod
-from typing import Literal, Self
+from math import inf, log2, prod
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from gateway.privacy.groups import certified_levels
+from gateway.privacy.groups import Calibration, certified_levels, paper_levels
 from gateway.privacy.information import bits
-
-Calibration = Literal["certified", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +178,5 @@ def group_cells(
     if not 0 < sensitivity <= span or levels < 1:
         raise ValueError("a member moves the answer, by at most its span, and reaches at least one level")
     ratio = Fraction(span) / sensitivity
-    if calibration == "paper":
-        return floor(levels * ratio)
-    return certified_levels(ratio.numerator, ratio.denominator, levels)
+    rule = paper_levels if calibration == "paper" else certified_levels
+    return rule(ratio.numerator, ratio.denominator, levels)
