@@ -69,7 +69,8 @@ def run(config: ConfigPath, log_level: LogLevel = Level.INFO) -> None:
     try:
         _run_loop(serve())
     except (LedgerError, SessionTakenOver, OSError) as error:
-        _fail(str(error))
+        _log.error("ended by an error", error=str(error))
+        raise typer.Exit(EXIT_FAILED) from None
 
 
 @app.command(epilog="Example: noiseless check noiseless.toml")

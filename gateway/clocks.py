@@ -137,8 +137,9 @@ class EventSchedule:
         return int(spoken[(len(spoken) - 1) // 2]) // self._slot_ms
 
     def horizon_ms(self, next_slot: int) -> int:
-        """Return two days, or some slots, past the slot that is next to close."""
-        return next_slot * self._slot_ms + max(_AHEAD_MS, _AHEAD_SLOTS * self._slot_ms)
+        """Return two days, or some slots, past what half the roll has reached, or past the next slot."""
+        reached = int(np.partition(self._latest, len(self._latest) // 2)[len(self._latest) // 2])
+        return max(next_slot * self._slot_ms, reached) + max(_AHEAD_MS, _AHEAD_SLOTS * self._slot_ms)
 
     def due(self, slot: int) -> bool:
         """Return whether half the roll is past the slot."""

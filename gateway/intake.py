@@ -118,9 +118,8 @@ class Intake:
 
     def _still_open(self, readings: Readings) -> Readings:
         """Leave out what a closed slot used: it is durable in its symbols, the raw reading need not be written."""
-        if self.slots is None:
-            return readings
-        return readings.where(readings.start_ms >= self.slots.next_slot * self.slots.slot_ms)
+        next_ms = self._ledger.next_ms
+        return readings if next_ms is None else readings.where(readings.start_ms >= next_ms)
 
     def _enter(self, readings: Readings) -> Put:
         if self.slots is not None:

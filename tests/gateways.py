@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -22,7 +22,8 @@ TOKEN = "a-token-for-the-operator"
 PATIENCE = 15.0
 """Seconds after which what should have happened has not."""
 
-Table = Mapping[str, Any]
+Table = Mapping[str, object]
+Tables = Table | Sequence[Table]
 
 
 def eventually(what: str, happened: Callable[[], bool], patience: float = PATIENCE) -> None:
@@ -46,23 +47,23 @@ def steady_port() -> int:
             return port
 
 
-def roll(*households: str, **fields: Any) -> list[Table]:
+def roll(*households: str, **fields: object) -> list[Table]:
     """Return [[household]] tables that share their fields."""
     return [{"id": household, **fields} for household in households]
 
 
-def toml(tables: Table) -> str:
+def toml(tables: Mapping[str, Tables]) -> str:
     """Return a configuration as TOML: tables, and lists of tables."""
     parts = []
     for name, table in tables.items():
-        many = isinstance(table, list)
-        for one in table if many else [table]:
+        one_table = isinstance(table, Mapping)
+        for one in [table] if one_table else table:
             lines = [f"{key} = {_inline(value)}" for key, value in one.items()]
-            parts.append("\n".join([f"[[{name}]]" if many else f"[{name}]", *lines]))
+            parts.append("\n".join([f"[{name}]" if one_table else f"[[{name}]]", *lines]))
     return "\n\n".join(parts) + "\n"
 
 
-def _inline(value: Any) -> str:
+def _inline(value: object) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_inline(one)}" for key, one in value.items()) + " }"
     return json.dumps(value)
@@ -75,9 +76,7 @@ class Gateway:
     of its name. The process may be started again after it was stopped or killed.
     """
 
-    def __init__(
-        self, directory: Path, broker_url: str, household: Sequence[Table], **tables: Any
-    ) -> None:
+    def __init__(self, directory: Path, url: str, household: Sequence[Table], **tables: Tables) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.config = directory / "noiseless.toml"
@@ -87,8 +86,8 @@ class Gateway:
         self.process: subprocess.Popen[bytes] | None = None
         self._http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", trust_env=False, timeout=5.0)
         (directory / "token").write_text(TOKEN + "\n")
-        self._tables: dict[str, Any] = {
-            "broker": {"url": broker_url},
+        self._tables: dict[str, Tables] = {
+            "broker": {"url": url},
             "slots": {"length": "1min", "grace": "1s", "clock": "event"},
             "budget": {"window": "1h"},
             "source": [
@@ -104,22 +103,19 @@ class Gateway:
         }
         self.configure(household=list(household), **tables)
 
-    def configure(self, **tables: Any) -> None:
+    def configure(self, **tables: Tables) -> None:
         """Change the configuration for the next start."""
         for name, table in tables.items():
-            under = self._tables.get(name, {})
-            self._tables[name] = table if isinstance(table, list) else {**under, **table}
+            under = self._tables.get(name)
+            both = isinstance(under, Mapping) and isinstance(table, Mapping)
+            self._tables[name] = {**under, **table} if both else table
         self.config.write_text(toml(self._tables))
 
-    def spawn(self, **options: Any) -> Self:
+    def spawn(self) -> Self:
         """Start the process and do not wait."""
+        command = [NOISELESS, "run", str(self.config), "--log-level", "debug"]
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [NOISELESS, "run", str(self.config), "--log-level", "debug"],
-                stdout=log,
-                stderr=log,
-                **options,
-            )
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
         return self
 
     def start(self) -> Self:
@@ -143,7 +139,7 @@ class Gateway:
     def kill(self) -> None:
         """End it as a power cut would."""
         self.signal(signal.SIGKILL)
-        self.wait()
+        assert self.wait() == -signal.SIGKILL, "it had ended by itself"
 
     def signal(self, number: int) -> None:
         """Send the process a signal."""
@@ -181,6 +177,7 @@ class Gateway:
             sample.labels.get("reason", sample.name): sample.value
             for family in text_string_to_metric_families(answer.text)
             for sample in family.samples
+            if not sample.name.endswith("_created")
         }
 
     @property
@@ -188,15 +185,16 @@ class Gateway:
         """Everything it has written to standard output and standard error, over all starts."""
         return self.log.read_text(errors="surrogateescape") if self.log.exists() else ""
 
-    def events(self) -> Iterator[dict[str, Any]]:
+    def events(self) -> Iterator[dict[str, object]]:
         """Yield the log's lines; each must be JSON."""
         for line in self.logged.splitlines():
             yield json.loads(line)
 
-    def query(self, sql: str) -> Any:
-        """Return the one value that an SQL query of the ledger has."""
+    def query(self, sql: str) -> int:
+        """Return the one number that an SQL query of the ledger has."""
         with closing(sqlite3.connect(f"file:{self.ledger}?mode=ro", uri=True)) as db:
-            return db.execute(sql).fetchone()[0]
+            (number,) = db.execute(sql).fetchone()
+            return int(number)
 
     def _ready_or_dead(self) -> bool:
         assert self.process is not None
@@ -205,7 +203,7 @@ class Gateway:
         return self.ready
 
 
-def noiseless(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def noiseless(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     return subprocess.run(
         [NOISELESS, *map(str, arguments)],
@@ -214,5 +212,4 @@ def noiseless(*arguments: str | Path, **options: Any) -> subprocess.CompletedPro
         timeout=PATIENCE,
         check=False,
         env={**os.environ, "COLUMNS": "200"},
-        **options,
     )

@@ -149,6 +149,11 @@ class Ledger:
             self._db.execute("DELETE FROM outbox WHERE start_ms = ?", (start_ms,))
 
     @property
+    def next_ms(self) -> int | None:
+        """The start of the next slot, as committed; None before the first is known."""
+        return self._next_ms
+
+    @property
     def epoch(self) -> int:
         """The policy epoch in force."""
         return self._epoch

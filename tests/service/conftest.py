@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from brokers import Mosquitto
-from gateways import Gateway, Table
+from gateways import Gateway, Table, Tables
 from service.watching import Watcher
 
 GatewayFactory = Callable[..., Gateway]
@@ -17,7 +16,9 @@ def make_gateway(tmp_path: Path, mosquitto: Mosquitto) -> Iterator[GatewayFactor
     """Make gateways at the test's broker; none outlives the test."""
     made: list[Gateway] = []
 
-    def make(household: list[Table], *, name: str = "gateway", url: str | None = None, **tables: Any) -> Gateway:
+    def make(
+        household: list[Table], *, name: str = "gateway", url: str | None = None, **tables: Tables
+    ) -> Gateway:
         gateway = Gateway(tmp_path / name, url or mosquitto.url, household, **tables)
         made.append(gateway)
         return gateway
@@ -25,6 +26,7 @@ def make_gateway(tmp_path: Path, mosquitto: Mosquitto) -> Iterator[GatewayFactor
     yield make
     for gateway in made:
         gateway.end()
+        print(gateway.logged[-5_000:])  # noqa: T201 - shown when the test failed
 
 
 @pytest.fixture

@@ -50,16 +50,20 @@ def test_every_household_and_group_has_exactly_one_right_release_per_slot_in_the
             {"name": "few", "members": ["h-00", "h-01"], "query": "mean", "epsilon": 2},
         ],
     ).start()
-    watts = {(slot, i): (slot * 977 + i * 2_741) % 16_000 // 60 * 60 for slot in range(slots + 1) for i in range(9)}
+    watts = {
+        (slot, i): (slot * 977 + i * 2_741) % 16_000 // 60 * 60 for slot in range(slots + 1) for i in range(9)
+    }
     publish(mosquitto.port, [GRID.reading(names[i], slot, watts[slot, i]) for slot, i in watts])
     topics = [*(f"household/{name}" for name in names), "group/all", "group/few"]
     releases = watcher.wait_for_slots(topics, GRID.starts(0, slots))
     assert gateway.stop() == 0
 
-    assert {topic: {slot: len(repeats) for slot, repeats in of.items()} for topic, of in releases.items()} == {
-        topic: dict.fromkeys(GRID.starts(0, slots), 1) for topic in topics
-    }
-    released = [one.topic.removeprefix("noiseless/") for one in watcher.seen if '"slot"' in one.payload.decode()]
+    assert {
+        topic: {slot: len(repeats) for slot, repeats in of.items()} for topic, of in releases.items()
+    } == {topic: dict.fromkeys(GRID.starts(0, slots), 1) for topic in topics}
+    released = [
+        one.topic.removeprefix("noiseless/") for one in watcher.seen if '"slot"' in one.payload.decode()
+    ]
     assert released == topics * slots
     for slot in range(slots):
         powers = [GRID.power_mw(watts[slot, i]) for i in range(9)]

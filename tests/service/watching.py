@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 import aiomqtt
+import pytest
 from gateways import PATIENCE, eventually
 
 _AT_ONCE = 500
@@ -37,7 +39,7 @@ class Watcher:
     def __init__(self, directory: Path, port: int, topic: str = "noiseless/#") -> None:
         binary = shutil.which("mosquitto_sub")
         assert binary is not None, "these tests need mosquitto_sub: apt-get install mosquitto-clients"
-        session = [binary, "-p", str(port), "-i", "watcher", "-c", "-q", "1", "-t", topic]
+        session = [binary, "-p", str(port), "-i", f"watcher-{uuid4()}", "-c", "-q", "1", "-t", topic]
         self._file = directory / "seen"
         # -E ends once the subscription is granted: from then on the broker keeps what is published.
         subprocess.run([*session, "-E"], check=True, timeout=PATIENCE)
@@ -74,16 +76,28 @@ class Watcher:
         eventually(what, lambda: happened(self), patience)
 
     def wait_for_slots(
-        self, topics: Iterable[str], slots: Sequence[str], patience: float = PATIENCE, below: str = "noiseless"
+        self,
+        topics: Iterable[str],
+        slots: Sequence[str],
+        patience: float = PATIENCE,
+        below: str = "noiseless",
     ) -> dict[str, dict[str, list[bytes]]]:
         """Return the releases, once each of `topics` has one for each of `slots`."""
-        topics = list(topics)
+        wanted = [(topic, slot) for topic in topics for slot in slots]
+        missing = wanted
 
-        def complete(self: Watcher) -> bool:
+        def complete() -> bool:
+            nonlocal missing
             releases = self.releases(below)
-            return all(slot in releases[topic] for topic in topics for slot in reversed(slots))
+            missing = [(topic, slot) for topic, slot in missing if slot not in releases[topic]]
+            return not missing
 
-        self.wait(f"releases of {slots[0]} to {slots[-1]}", complete, patience)
+        try:
+            eventually("all releases", complete, patience)
+        except AssertionError:
+            pytest.fail(
+                f"{len(missing)} of {len(wanted)} releases are missing: {missing[:3]} to {missing[-1]}"
+            )
         return self.releases(below)
 
     def end(self) -> None:
@@ -93,9 +107,14 @@ class Watcher:
         self._read.close()
 
 
-async def publish_from(port: int, messages: Iterable[Message], pause: float = 0.0, burst: int = _AT_ONCE) -> None:
+async def publish_from(
+    port: int, messages: Iterable[Message], pause: float = 0.0, burst: int = _AT_ONCE
+) -> None:
     """Publish at QoS 1, in order, `burst` at once, with a pause (s) between bursts."""
-    async with aiomqtt.Client("127.0.0.1", port, max_inflight_messages=_AT_ONCE, max_queued_outgoing_messages=0) as client:
+    async with aiomqtt.Client(
+        "127.0.0.1", port, max_inflight_messages=_AT_ONCE, max_queued_outgoing_messages=0
+    ) as client:
+        client.pending_calls_threshold = _AT_ONCE
         waiting = list(messages)
         for start in range(0, len(waiting), burst):
             chunk = waiting[start : start + burst]
