@@ -27,7 +27,9 @@ from gateway.audit.criticals import (
     reachable_cuts,
     residual_interval,
 )
+from gateway.audit.epochs import charged_once
 from gateway.classes import household_classes
+from gateway.ledger import Ledger
 from gateway.messages import Renderer
 from gateway.policy import PolicyDocument
 from gateway.privacy import MISSING, IntArray, Missing, Rounding, close_slot, microbits
@@ -88,20 +90,28 @@ class ClassCertificate:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The certificates of all classes."""
+    """What was found.
+
+    Attributes:
+        classes: per class of households.
+        charged_once: whether the ledger refuses to charge and release a slot again under another policy.
+
+    """
 
     classes: tuple[ClassCertificate, ...]
+    charged_once: bool
 
     @property
     def holds(self) -> bool:
         """Whether the promise holds."""
-        return all(one.holds for one in self.classes)
+        return self.charged_once and all(one.holds for one in self.classes)
 
 
 def certify(
     document: PolicyDocument,
     *,
     close: CloseSlot = close_slot,
+    ledger_type: type[Ledger] = Ledger,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Certificate:
     """Count over every class of a policy.
@@ -109,6 +119,7 @@ def certify(
     Args:
         document: the public policy.
         close: the function under test; production's unless a mutant is tried.
+        ledger_type: the ledger under test, likewise.
         progress: is told which class is at work.
 
     """
@@ -119,7 +130,7 @@ def certify(
         progress(one)
         bench = Bench(policy, household, close)
         certificates.append(_Counting(document, renderer, bench).certificate(one))
-    return Certificate(tuple(certificates))
+    return Certificate(tuple(certificates), charged_once(document, ledger_type))
 
 
 def _representatives(document: PolicyDocument) -> Iterator[tuple[str, int]]:

@@ -15,6 +15,7 @@ def certificate_report(certificate: Certificate) -> dict[str, Any]:
     """Return what was counted, per class of households."""
     return {
         "holds": certificate.holds,
+        "charged_once": certificate.charged_once,
         "classes": [
             {
                 "class": one.label,
@@ -54,4 +55,6 @@ def show_certificate(console: Console, report: dict[str, Any]) -> None:
         )
         drawn.add_row(*map(cell, (one["class"], *together)), style="bold", end_section=True)
     console.print(drawn)
+    if not report["charged_once"]:
+        console.print("a slot can be charged and released twice, under two policies")
     console.print("the promise holds" if report["holds"] else "the promise is BROKEN: see the rows with NO")

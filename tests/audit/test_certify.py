@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,10 +25,10 @@ from gateway.privacy import (
     groups,
 )
 
-HOMES = 12
+HOMES = 6
 
 
-def document(**changes: Any) -> PolicyDocument:
+def document(**changes: object) -> PolicyDocument:
     """A roll of homes on one feeder: 4 levels alone, 8 in the group, a budget for a day."""
     plain: dict[str, Any] = {
         "topic": "noiseless",
@@ -46,7 +44,7 @@ def document(**changes: Any) -> PolicyDocument:
     return PolicyDocument(**(plain | changes))
 
 
-def group(**changes: Any) -> tuple[Group, ...]:
+def group(**changes: object) -> tuple[Group, ...]:
     plain: dict[str, Any] = {"name": "feeder", "members": tuple(range(HOMES)), "query": "sum", "reach": 8}
     return (Group(**(plain | changes)),)
 
@@ -169,6 +167,19 @@ def _spent_goes_on(policy: Policy, state: State, start: int, values: IntArray) -
 )
 def test_code_that_breaks_the_promise_is_caught(mutant: CloseSlot) -> None:
     assert not certify(document(), close=mutant).holds
+
+
+class _KeyedByEpoch(Ledger):
+    """Tells slots of different policies apart, as if they were different slots."""
+
+    def close_slot(self, release: Release, next_ms: int, closed: Closed) -> None:
+        super().close_slot(release._replace(start_ms=release.start_ms + self.epoch), next_ms, closed)
+
+
+def test_charges_keyed_by_epoch_are_caught() -> None:
+    """The same slot under two policies says more than either (theory A8: 6 > 4)."""
+    assert certify(GOOD["alone"]).charged_once
+    assert not certify(GOOD["alone"], ledger_type=_KeyedByEpoch).holds
 
 
 def test_residuals_that_grow_are_caught() -> None:
