@@ -180,7 +180,7 @@ def _description(names: Sequence[str]) -> str | None:
     for part in names:
         fields = model.model_fields if isinstance(model, type) and issubclass(model, BaseModel) else {}
         if part not in fields:
-            return None
+            return found
         found, model = fields[part].description, _model_in(fields[part].annotation)
     return found
 

@@ -151,7 +151,7 @@ def plan(
         )
         if write is not None:
             write.write_text(made.codebook_file(), encoding="utf-8")
-    except (PlanError, ValueError) as problem:
+    except (PlanError, OSError, ValueError) as problem:
         _fail(str(problem))
     if plot is not None:
         _draw(made, plot)
@@ -244,7 +244,10 @@ def _draw(made: Plan, path: Path) -> None:
         _fail("plots need matplotlib: pip install 'noiseless[studies]'")
     from gateway.planning import draw_plan
 
-    draw_plan(made.candidates, made.chosen, made.title, path)
+    try:
+        draw_plan(made.candidates, made.chosen, made.title, path)
+    except (OSError, ValueError) as error:
+        _fail(f"--plot {path}: {error}")
 
 
 def _write_config(config: Callable[[], str], path: Path) -> None:

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.config import Config, HouseholdTable, SourceTable
-from gateway.policy import Book, book_of, document_of, members_of
+from gateway.config import Config, GroupTable, HouseholdTable, SourceTable
+from gateway.policy import Book, PolicyDocument, book_of, document_of, members_of
 from gateway.privacy import Missing, Rounding
 from gateway.quantities import written_duration, written_power
 from gateway.topics import TopicTemplate
@@ -176,19 +176,37 @@ def _groups(config: Config) -> Iterator[Fault]:
 def _group_cells(config: Config) -> Iterator[Fault]:
     try:
         document = document_of(config)
+        for book in document.books:
+            book.codebook(missing_symbol=document.missing is Missing.SYMBOL)
     except (OSError, ValueError):
-        return  # a codebook file that cannot be used is a fault of its own
+        return  # a codebook that cannot be used is a fault of its own
+    good = True
     for i, group in enumerate(document.groups):
         books = [document.books[document.book_of[member]] for member in group.members]
         if not books:
+            good = False
             continue
-        field = "levels" if config.group[i].levels else "epsilon"
         try:
             group.codebook(books)
         except ValueError as error:
-            yield Fault(
-                f"group.{i}.{field}", getattr(config.group[i], field), str(error), "use another epsilon"
-            )
+            good = False
+            yield _group_fault(config.group[i], i, str(error))
+    if good:
+        yield from _joint(config, document)
+
+
+def _group_fault(group: GroupTable, i: int, problem: str) -> Fault:
+    field = "weights" if "weight" in problem else "levels" if group.levels is not None else "epsilon"
+    return Fault(f"group.{i}.{field}", getattr(group, field), problem, f"write another {field}")
+
+
+def _joint(config: Config, document: PolicyDocument) -> Iterator[Fault]:
+    """Yield what all topics of a household together are too much for."""
+    try:
+        document.compile()
+    except ValueError as error:
+        remedy = "put her into fewer groups with feedback, or write smaller levels"
+        yield Fault("group", [group.name for group in config.group], str(error), remedy)
 
 
 @_rule("group.calibration", for_running=True)

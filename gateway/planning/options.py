@@ -108,6 +108,8 @@ def options(
     """
     fit, trial = profile.halves()
     known = fit.power[fit.power != MISSING]
+    if not len(known) or not np.any(trial.power != MISSING):
+        raise PlanError("half of the profile has no number: give one with more homes, or a longer one")
     for kind, codebook in [*_kinds(known, lower, upper, levels), *extra]:
         yield _measured(kind, codebook, trial)
 
@@ -123,6 +125,8 @@ def chosen(candidates: Sequence[Option], wish: Wish) -> Option:
 
     """
     good = [option for option in candidates if wish.fulfilled(option)]
+    if wish.bill_percent is not None and all(option.bill_percent is None for option in candidates):
+        raise PlanError("the profile has no four weeks without gaps in its second half: give a longer one")
     if not good:
         raise PlanError("no codebook here fulfils that: allow more --levels, more error, or more bits")
     spend_all = wish.rmse_w is None and wish.bill_percent is None
@@ -171,7 +175,7 @@ def _released(codebook: Codebook, trial: Profile) -> IntArray:
 def _bill(error: FloatArray, trial: Profile, known: npt.NDArray[np.bool_]) -> float | None:
     """Return |errors| over totals, in percent, of all complete spans of four weeks of all homes."""
     span = _BILL_DAYS * _MS_PER_DAY // trial.slot_ms
-    spans = len(error) // span
+    spans = len(error) // span if span else 0
     if spans == 0:
         return None
     shape = (spans, span, error.shape[1])

@@ -163,13 +163,15 @@ def make_plan(
 
 
 def _blind(request: Request) -> list[tuple[str, Codebook]]:
+    """Return the codebooks that are blind in the wanted band, for the numbers of levels that leave cells beside it."""
     if request.blind is None:
         return []
-    try:
-        return [
-            ("blind", blind_band(request.lower, request.upper, k, request.blind))
-            for k in request.levels
-            if k > 2  # noqa: PLR2004
-        ]
-    except ValueError as error:
-        raise PlanError(f"--blind: {error}") from None
+    found, problem = [], "no levels"
+    for k in request.levels:
+        try:
+            found.append(("blind", blind_band(request.lower, request.upper, k, request.blind)))
+        except ValueError as error:
+            problem = str(error)
+    if not found:
+        raise PlanError(f"--blind: {problem}")
+    return found

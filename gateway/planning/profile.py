@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import IO
 import numpy as np
 
 from gateway.privacy import MISSING, IntArray
+from gateway.quantities import MAX_POWER_MW
 
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _MS_PER_HOUR = 3_600_000
+_TIME_AND_A_HOME = 2
 _MW_PER = {"Wh": 1_000, "kWh": 1_000_000}
 
 
@@ -58,15 +61,17 @@ def read_profile(path: Path, unit: str, interval_ms: int) -> Profile:
 
     """
     opener = _OPENERS.get(path.suffix, open)
+    wanted = "give a CSV with a header, a time column, and a column of energies per home"
     try:
         with opener(path, "rt", encoding="utf-8") as file:
-            columns = len(file.readline().split(","))
-            table = np.genfromtxt(file, delimiter=",", usecols=range(1, columns), ndmin=2)
-    except (OSError, ValueError, lzma.LZMAError) as error:
-        raise PlanError(
-            f"{path}: {error}; give a CSV with a header, a time column, and a column per home"
-        ) from error
-    if not np.isfinite(table).any():
-        raise PlanError(f"{path}: no number in it; give a CSV with a column of energies per home")
-    scaled = np.nan_to_num(table) * (_MW_PER[unit] * _MS_PER_HOUR / interval_ms)
-    return Profile(np.where(np.isfinite(table), np.rint(scaled).astype(np.int64), MISSING), interval_ms)
+            columns, lines = len(file.readline().split(",")), file.readlines()
+        if columns < _TIME_AND_A_HOME or not lines:
+            raise PlanError(f"{path}: no column of energies, or no line; {wanted}")
+        table = np.genfromtxt(lines, delimiter=",", usecols=range(1, columns), ndmin=2)
+    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        raise PlanError(f"{path}: {error}; {wanted}") from error
+    known = np.isfinite(table)
+    scaled = np.where(known, table, 0) * (_MW_PER[unit] * _MS_PER_HOUR / interval_ms)
+    if not known.any() or np.abs(scaled).max() > MAX_POWER_MW:
+        raise PlanError(f"{path}: no number in it, or one beyond 1 GW; {wanted}")
+    return Profile(np.where(known, np.rint(scaled).astype(np.int64), MISSING), interval_ms)

@@ -7,8 +7,9 @@ the safe side: what was charged is never less than what the outputs can say ([NP
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal, localcontext
 from functools import lru_cache
-from math import ceil, log2
+from math import log2
 from typing import Self
 
 import numpy as np
@@ -19,8 +20,6 @@ BoolArray = npt.NDArray[np.bool_]
 
 MICROBITS_PER_BIT = 1_000_000
 _NO_WINDOW = np.iinfo(np.int64).min
-# log2 in doubles is right to about 1e-15 relative: only this close to an integer could ceil() go wrong.
-_DOUBTFUL = 1e-6
 _MOST_BITS = 40
 
 
@@ -34,12 +33,12 @@ def microbits(levels: int) -> int:
     """
     if levels < 1:
         raise ValueError(f"a release has at least one level, not {levels}")
-    exact = log2(levels) * MICROBITS_PER_BIT
-    nearest = round(exact)
-    if abs(exact - nearest) > _DOUBTFUL:
-        return ceil(exact)
-    # Decide in integers: 2^(nearest/10⁶) ≥ levels  ⇔  2^nearest ≥ levels^(10⁶).
-    return nearest if 1 << nearest >= levels**MICROBITS_PER_BIT else nearest + 1
+    if levels & (levels - 1) == 0:
+        return MICROBITS_PER_BIT * (levels.bit_length() - 1)
+    # 60 digits: the logarithm of anything but a power of two is irrational, and not that close to a whole number.
+    with localcontext(prec=60):
+        exact = Decimal(levels).ln() / Decimal(2).ln() * MICROBITS_PER_BIT
+        return int(exact.to_integral_value(ROUND_CEILING))
 
 
 def microbits_of(levels: IntArray) -> IntArray:

@@ -241,7 +241,14 @@ def _equal_edges(lower: int, upper: int, cells: int) -> IntArray:
 
 
 def to_json(book: Codebook, about: str = "") -> str:
-    """Return the text of a codebook file: everything public, with its content hash."""
+    """Return the text of a codebook file: everything public, with its content hash.
+
+    Raises:
+        ValueError: it has a symbol for "no reading", which the configuration adds.
+
+    """
+    if book.missing_symbol:
+        raise ValueError('a codebook file has no symbol for "no reading": missing = "symbol" adds it')
     content = {
         "about": about,
         "unit": "mW",
@@ -263,15 +270,22 @@ def from_json(text: str) -> Codebook:
     """
     try:
         content = json.loads(text)
-        lower, upper = (int(end) for end in content["range"])
-        cuts, values = (np.array(content[name], np.int64) for name in ("cuts", "values"))
+        lower, upper = _whole(content["range"])
+        cuts, values = (np.array(_whole(content[name]), np.int64) for name in ("cuts", "values"))
         rounding, named = Rounding(content["rounding"]), content["hash"]
-    except (KeyError, TypeError, OverflowError, ValueError) as error:
+    except (KeyError, TypeError, OverflowError, RecursionError, ValueError) as error:
         raise ValueError(f"not a codebook file: {error}") from error
     book = Codebook(lower, upper, cuts, values, rounding=rounding)
     if book.hash != named:
         raise ValueError(f"the content's hash is {book.hash}, not {named}: the file was changed")
     return book
+
+
+def _whole(numbers: list[object]) -> list[int]:
+    """Return the numbers if all are whole: what is cut off would not change the hash."""
+    if not all(type(number) is int for number in numbers):
+        raise ValueError("ranges, cuts and values are whole milliwatts")
+    return numbers  # type: ignore[return-value]
 
 
 def with_missing_symbol(book: Codebook) -> Codebook:

@@ -170,14 +170,15 @@ class Filter:
         began = self._window(at)
         if self.began is not None and began < self.began:
             raise ValueError(f"time {at} lies before the window that began at {self.began}")
-        return self.budget - (self.odometer.spent if began == self.began else 0)
+        # What was spent before the first use belongs to the window of that.
+        return self.budget - (self.odometer.spent if self.began in (None, began) else 0)
 
     def releases_remaining(self, levels: int, at: int = 0) -> int | None:
         """Return how many releases of ``levels`` outputs can still be paid; None where they cost nothing."""
         price = microbits(levels)
         if price == 0:
             return None
-        here = self.left(at) // price
+        here = max(0, self.left(at)) // price
         around = None if self.within is None else self.within.releases_remaining(levels, at)
         return here if around is None else min(here, around)
 

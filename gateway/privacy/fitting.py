@@ -7,7 +7,7 @@ release: floats may decide where a cut lies, never in which cell a reading is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from gateway.privacy.codebooks import Codebook, Rounding, on_levels
 FloatArray = npt.NDArray[np.float64]
 _MOST_STEPS = 500
 _BINS = 512
+_MOST_POINTS = 600
 
 
 def fitted(
@@ -30,8 +31,9 @@ def fitted(
 ) -> Codebook:
     """Return the codebook with the least mean square error on a profile, by Lloyd and Max.
 
-    Deterministic: Lloyd's steps from three starts (quantiles, companding, uniform), the best of the results.
-    With feedback or dither the levels include both ends, and the others are fitted.
+    Deterministic: Lloyd's steps from four starts (quantiles, companding, uniform, and the optimum over binned
+    values), the best of the results. With feedback or dither the levels include both ends, and the others are
+    fitted.
 
     Args:
         profile: public values (mW); clamped into the range.
@@ -55,6 +57,7 @@ def fitted(
     if ends:
         for points in starts:
             points[0], points[-1] = lower, upper
+    starts.extend(_optimum(data, lower, upper, levels, ends=ends))
     results = [_lloyd(data, sums, points, ends=ends) for points in starts]
     best = min(results, key=lambda points: _error(data, points))
     return on_levels(lower, upper, _integers(best, lower, upper, ends=ends), rounding)
@@ -79,6 +82,50 @@ def _uniform(data: FloatArray, lower: int, upper: int, levels: int) -> FloatArra
 
 
 _STARTS: tuple[Callable[[FloatArray, int, int, int], FloatArray], ...] = (_quantiles, _companded, _uniform)
+
+
+def _optimum(data: FloatArray, lower: int, upper: int, levels: int, *, ends: bool) -> list[FloatArray]:
+    """Return the best points over at most ``_MOST_POINTS`` values, by dynamic programming; none if too few values."""
+    values, weights = np.unique(data, return_counts=True)
+    if len(values) > _MOST_POINTS:
+        bins = np.linspace(0, len(data), _MOST_POINTS + 1).astype(np.int64)
+        weights = np.diff(bins)
+        values = np.diff(np.concatenate(([0.0], np.cumsum(data)))[bins]) / weights
+    if len(values) < levels:
+        return []
+    moments = [np.concatenate(([0.0], np.cumsum(weights * values**power))) for power in (0, 1, 2)]
+    fixed = {0: float(lower), levels - 1: float(upper)} if ends else {}
+    cost = _costs(moments, fixed.get(0), 0)
+    splits = []
+    for cell in range(1, levels):
+        totals = [
+            cost[: end + 1] + _costs(moments, fixed.get(cell), 0, end)[: end + 1]
+            for end in range(len(values) + 1)
+        ]
+        splits.append(np.array([int(np.argmin(total)) for total in totals]))
+        cost = np.array([total.min() for total in totals])
+    edges = [len(values)]
+    for split in reversed(splits):
+        edges.append(int(split[edges[-1]]))
+    edges = [0, *reversed(edges)]
+    mass, sums = moments[0][edges], moments[1][edges]
+    points = np.diff(sums) / np.maximum(np.diff(mass), 1e-12)
+    for cell, point in fixed.items():
+        points[cell] = point
+    return [np.maximum.accumulate(points)]
+
+
+def _costs(
+    moments: Sequence[FloatArray], point: float | None, start: int, end: int | None = None
+) -> FloatArray:
+    """Return the square errors of cells about a point, or their means: from ``start`` to each end, or to ``end``."""
+    if end is None:
+        count, total, square = (moment - moment[start] for moment in moments)
+    else:
+        count, total, square = (moment[end] - moment for moment in moments)
+    about_mean = square - total**2 / np.maximum(count, 1e-12)
+    costs: FloatArray = about_mean if point is None else square - 2 * point * total + point**2 * count
+    return costs
 
 
 def _lloyd(data: FloatArray, sums: FloatArray, points: FloatArray, *, ends: bool) -> FloatArray:

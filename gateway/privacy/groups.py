@@ -22,6 +22,7 @@ from gateway.privacy.accounting import BoolArray, IntArray
 from gateway.privacy.codebooks import MAX_CELLS, Codebook, Rounding, Shelf, both_ends, uniform
 
 Calibration = Literal["certified", "paper"]
+_MOST_SUM = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,18 @@ class Reach:
         """Return span and sensitivity of members with ranges ``[lower, upper]`` and public weights.
 
         Raises:
-            ValueError: no member can move the sum.
+            ValueError: no member can move the sum, or it leaves 64 bits.
 
         """
         scaled = np.stack((lower, upper)) * (1 if weights is None else weights)
-        least, most = scaled.min(axis=0), scaled.max(axis=0)
-        if int((most - least).max(initial=0)) < 1:
+        # Sums in integers without bound: at 64 bits they could wrap, and the sum be no step function any more.
+        least, most = scaled.min(axis=0).tolist(), scaled.max(axis=0).tolist()
+        sensitivity = max((high - low for low, high in zip(least, most, strict=True)), default=0)
+        if sensitivity < 1:
             raise ValueError("a group needs a member with a range and a weight")
-        return cls(int(least.sum()), int(most.sum()), int((most - least).max()))
+        if max(-sum(least), sum(most)) >= _MOST_SUM:
+            raise ValueError("the members' sum leaves 64 bits: use smaller ranges or weights")
+        return cls(sum(least), sum(most), sensitivity)
 
 
 def certified_levels(span: int, sensitivity: int, reach: int) -> int:
@@ -135,6 +140,8 @@ def group_codebook(
     """
     span = members.upper - members.lower
     if calibration == "paper":
+        if rounding is not Rounding.NEAREST:
+            raise ValueError("Theorem 8 is about rounding to nearest")
         return uniform(members.lower, members.upper, paper_levels(span, members.sensitivity, reach))
     if rounding is Rounding.NEAREST:
         return uniform(members.lower, members.upper, certified_levels(span, members.sensitivity, reach))

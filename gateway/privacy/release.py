@@ -217,7 +217,9 @@ def _own(
     carrying = shelf.feedback & active & (x >= shelf.lower)
     residual = np.where(_renewed(policy, state.households, start), 0, state.residual)
     carried = np.where(carrying, x + residual, x)
-    symbols = shelf.dither(x, shelf.encode(carried), start)
+    # What is left over never turns a reading into the symbol below the range, "no reading".
+    within = np.where(carrying, np.maximum(carried, shelf.lower), carried)
+    symbols = shelf.dither(x, shelf.encode(within), start)
     return symbols, np.where(carrying, carried - shelf.decode(symbols), residual)
 
 

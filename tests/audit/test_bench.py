@@ -118,7 +118,7 @@ def test_a_trial_says_what_the_whole_roll_would_say(data: st.DataObject, documen
     assert (outcome.charges[0], outcome.spent[0]) == (whole.charges[one], whole.spent[one])
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(documents(most_width=5).filter(compiles))
 def test_counting_at_critical_points_finds_all_that_counting_everywhere_finds(
     document: PolicyDocument,

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from gateway.checking import validated
 from gateway.ledger import SCHEMA_VERSION, Ledger, LedgerError, Standing, read_statement
@@ -64,7 +66,7 @@ class Book:
     def decided(self, *values_w: float | None) -> tuple[Release, Closed]:
         assert self.next_ms is not None
         values = np.array([MISSING if w is None else round(w * 1_000) for w in values_w], np.int64)
-        closed = close_slot(self.policy, self.state, self.document.window_of(self.next_ms), values)
+        closed = close_slot(self.policy, self.state, self.next_ms, values)
         symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
         return Release(self.next_ms, symbols, closed.spent.tolist()), closed
 
@@ -105,7 +107,7 @@ def sql(path: Path, query: str) -> list[Any]:
 
 
 def accounts(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return each household's window, spent, total and held, from the file."""
+    """Return each household's window, spent, total, held and what is left over, from the file."""
     statement = read_statement(path)
     columns = statement.balances.households.T.tolist()
     return {name: tuple(columns[place]) for name, place in statement.households.items()}
@@ -131,8 +133,8 @@ def test_a_slot_leaves_its_charges_its_releases_and_the_next_slot_behind(path: P
         assert one.ledger.totals() == (2, 1, sum(price))
         (pending,) = one.ledger.outbox()
         assert (pending.release, pending.sent, pending.epoch) == (release, 0, one.ledger.epoch)
-    assert accounts(path)["a"] == (START, price[0], price[0], 500_000)
-    assert accounts(path)["b"] == (START, price[1], price[1], 3_500_000)
+    assert accounts(path)["a"] == (START, price[0], price[0], 500_000, 0)
+    assert accounts(path)["b"] == (START, price[1], price[1], 3_500_000, 0)
     with book(path) as again:
         assert again.standing.next_ms == START + SLOT_MS
         assert again.state.households.spent.tolist() == price
@@ -350,16 +352,102 @@ def test_a_policy_change_within_a_window_keeps_what_was_spent_in_it(path: Path) 
     [(["24h", "1h"], 1), (["1h", "24h"], 5), (["24h", "1h", "24h"], 5), (["1h", "2h"], 1)],
 )
 def test_windows_of_another_length_forget_no_spend(path: Path, lengths: list[str], slots: int) -> None:
-    """Five slots were charged from midnight on; the last window knows at least those that lie in it."""
+    """Five slots were charged from midnight on; the last window knows those that lie in it, and no other."""
+    group = [{"name": "g", "members": ["a"], "levels": 4}]
     for i, length in enumerate(lengths):
-        with book(path, document("a", budget={"window": length, "bits": 96})) as one:
+        with book(path, document("a", budget={"window": length, "bits": 96}, group=group)) as one:
             if i == 0:
                 one.begin()
                 for _ in range(5):
                     one.close_slot(100)
-            spent = one.state.households.spent_in(one.document.window_of(START + 5 * SLOT_MS))
+            window = one.document.window_of(START + 5 * SLOT_MS)
+            spent, groups = (account.spent_in(window) for account in (one.state.households, one.state.groups))
             assert i == 0 or spent[0] > 0
-    assert spent[0] >= slots * one.policy.price[0]
+    assert spent.tolist() == [slots * one.policy.price[0]]
+    assert groups.tolist() == [slots * one.policy.group_price[0]]
+    assert one.state.households.total.tolist() == [5 * one.policy.price[0]]
+
+
+hours = st.sampled_from([1, 2, 3, 4, 6, 8, 12, 24, 48])
+
+
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(hours, min_size=2, max_size=4), st.lists(st.integers(0, 6), min_size=3, max_size=3))
+@example([24, 1], [14, 3, 3])
+@example([1, 24], [14, 3, 3])
+@example([24, 1, 24], [14, 3, 3])
+def test_changed_windows_know_exactly_what_was_spent_in_the_new_window(
+    lengths: list[int], counts: list[int]
+) -> None:
+    """While every slot can be paid: neither is a spend forgotten nor one of an earlier window counted."""
+    starts: list[int] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for length, count in zip(lengths, [*counts, 0], strict=False):
+            hourly = document("a", slots={"length": "1h"}, budget={"window": f"{length}h"})
+            with book(Path(folder) / "noiseless.db", hourly) as one:
+                start = one.next_ms or one.begin().next_ms
+                assert start is not None
+                now = hourly.window_of(start)
+                paid = sum(now <= start for start in starts) * one.policy.price[0]
+                assert one.state.households.spent_in(now).tolist() == [paid]
+                for _ in range(count):
+                    release = one.close_slot(100)
+                    assert release.spent == [False]
+                    starts.append(release.start_ms)
+                assert one.state.households.total.tolist() == [len(starts) * one.policy.price[0]]
+
+
+def test_windows_of_another_length_count_slots_that_repeated_a_symbol_as_paid(path: Path) -> None:
+    """The rows of slots do not say who was held, so the most is taken: two of five were charged."""
+    with book(path, document("a", budget={"bits": 5})) as one:
+        one.begin()
+        assert [one.close_slot(100).spent for _ in range(5)] == [[False]] * 2 + [[True]] * 3
+    price = one.policy.price[0]
+    with book(path, document("a", budget={"bits": 5, "window": "12h"})) as again:
+        assert again.state.households.spent_in(START).tolist() == [5 * price]
+        assert again.state.households.total.tolist() == [2 * price]
+        assert again.close_slot(100).spent == [True]
+
+
+def test_windows_of_another_length_count_each_slot_at_the_price_of_its_epoch(path: Path) -> None:
+    """Two slots at 2 bits, three at 4, and "c" only in the last epoch but one."""
+    release = {"range": ["0 W", "4 kW"]}
+    with book(path, document("a", "b", release={**release, "levels": 4})) as one:
+        one.begin()
+        for _ in range(2):
+            one.close_slot(100, 100)
+    with book(path, document("c", "a", release={**release, "levels": 16})) as two:
+        for _ in range(3):
+            two.close_slot(100, 100)
+    with book(path, document("a", "b", "c", "d", budget={"window": "12h"})) as last:
+        spent = last.state.households.spent_in(START).tolist()
+    assert spent == [2 * 2_000_000 + 3 * 4_000_000, 2 * 2_000_000, 3 * 4_000_000, 0]
+
+
+def test_who_is_off_the_roll_while_windows_change_finds_her_spend_when_they_change_back(path: Path) -> None:
+    with book(path, document("a", "b")) as one:
+        one.begin()
+        for _ in range(5):
+            one.close_slot(100, 100)
+    with book(path, document("b", budget={"window": "1h"})) as other:
+        other.close_slot(100)
+    with book(path, document("b", "a")) as again:
+        spent = again.state.households.spent_in(START).tolist()
+        assert again.state.households.total.tolist() == spent
+    assert spent == [6 * again.policy.price[0], 5 * again.policy.price[1]]
+
+
+def test_a_ledger_from_before_feedback_is_refused_and_not_misread(path: Path) -> None:
+    """Its accounts have a column less: five of four would otherwise be read as four of five."""
+    with book(path, document("a", "b", "c", "d", "e")) as one:
+        one.begin().close_slot(1, 2, 3, 4, 5)
+    with closing(sqlite3.connect(path)) as db:
+        (columns,) = db.execute("SELECT columns FROM balance WHERE kind = 'household'").fetchone()
+        db.execute("UPDATE balance SET columns = ? WHERE kind = 'household'", (columns[: 4 * 5 * 8],))
+        db.execute("PRAGMA user_version = 1")
+        db.commit()
+    with pytest.raises(LedgerError, match="schema 1"), book(path, one.document):
+        pass
 
 
 def test_a_ledger_has_one_owner_and_says_so(path: Path) -> None:
@@ -556,9 +644,30 @@ def test_raw_readings_of_slots_that_close_in_quick_succession_leave_the_files_to
             one.close_slot(100, 100)
             one.ledger.wipe()
         time.sleep(1.05)
-        # What the service does while no slot closes: journal the readings that come.
+        # What the service does while no slot closes: journal the readings that come, and wipe.
         one.ledger.append(readings((0, START + 2 * SLOT_MS, 1)))
+        one.ledger.wipe()
         assert traces(path) == 0
+
+
+def test_files_are_wiped_only_when_a_slot_closed_since_and_at_most_once_a_second(path: Path) -> None:
+    """A checkpoint costs a write to the disk, and nothing is deleted but by a closing slot."""
+    log = path.with_name(path.name + "-wal")
+    with book(path) as one:
+        one.begin()
+        time.sleep(1.05)
+        one.ledger.append(readings((0, START, 1)))
+        one.ledger.wipe()
+        assert log.stat().st_size > 0
+        one.close_slot(100, 100)
+        one.ledger.wipe()
+        assert log.stat().st_size == 0
+        one.close_slot(100, 100)
+        one.ledger.wipe()
+        assert log.stat().st_size > 0
+        time.sleep(1.05)
+        one.ledger.wipe()
+        assert log.stat().st_size == 0
 
 
 def test_a_raw_reading_leaves_the_files_when_the_ledger_is_closed(path: Path) -> None:

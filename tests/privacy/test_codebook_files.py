@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from gateway.audit import certify
 from gateway.checking import ConfigError, load
 from gateway.policy import document_of
-from gateway.privacy import Codebook, Rounding, blind_band, both_ends, fitted, from_json, on_levels, to_json, uniform
+from gateway.privacy import (
+    Codebook,
+    Rounding,
+    blind_band,
+    both_ends,
+    fitted,
+    from_json,
+    on_levels,
+    to_json,
+    uniform,
+)
 
 BOOKS = {
     "uniform": uniform(0, 14_500_000, 4),
@@ -44,7 +54,11 @@ def test_a_codebook_survives_its_file(name: str) -> None:
     assert json.loads(text)["about"] == "made for a test"
 
 
-@given(st.integers(-(10**12), 10**12), st.sets(st.integers(1, 10**9), min_size=1, max_size=20), st.sampled_from(Rounding))
+@given(
+    st.integers(-(10**12), 10**12),
+    st.sets(st.integers(1, 10**9), min_size=1, max_size=20),
+    st.sampled_from(Rounding),
+)
 def test_any_codebook_survives_its_file(lower: int, steps: set[int], rounding: Rounding) -> None:
     levels = np.array([lower, *(lower + step for step in sorted(steps))])
     book = on_levels(lower, int(levels[-1]), levels, rounding)
@@ -63,7 +77,11 @@ def changed(book: Codebook, **fields: Any) -> str:  # noqa: ANN401 - any JSON
         {"values": [1_812_500, 5_437_500, 9_062_500, 12_687_501]},
         {"cuts": [3_625_000, 7_250_000, 10_875_001]},
         {"cuts": [3_625_000, 10_875_000], "values": [1_812_500, 5_437_500, 12_687_500]},
-        {"rounding": "dither", "cuts": [2_416_667, 7_250_000, 12_083_334], "values": [0, 4_833_334, 9_666_667, 14_500_000]},
+        {
+            "rounding": "dither",
+            "cuts": [2_416_667, 7_250_000, 12_083_334],
+            "values": [0, 4_833_334, 9_666_667, 14_500_000],
+        },
         {"hash": "000000"},
         {"hash": None},
     ],
@@ -108,7 +126,7 @@ def test_numbers_that_are_not_whole_are_refused_and_not_cut_off() -> None:
     ],
 )
 def test_garbage_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\S"):
         from_json(text)
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.privacy import MAX_CELLS, Codebook, IntArray, Shelf, uniform
+from gateway.privacy import MAX_CELLS, Codebook, IntArray, Rounding, Shelf, both_ends, uniform
 
 
 @st.composite
@@ -95,6 +95,13 @@ def test_the_papers_golden_codebooks() -> None:
     """[DP] IV: mean of two in [−2,2], γ=2: 4 bins, ±0.5, ±1.5; [0,12] in 12 bins: i + 0.5. In mW."""
     assert uniform(-2_000, 2_000, 4).values.tolist() == [-1_500, -500, 500, 1_500]
     assert uniform(0, 12_000, 12).values.tolist() == [1_000 * i + 500 for i in range(12)]
+
+
+@settings(deadline=None)
+@given(books)
+def test_the_largest_gap_is_the_widest_between_values_of_readings(book: Codebook) -> None:
+    values = book.values.tolist()[int(book.missing_symbol) :]
+    assert book.largest_gap == max((high - low for low, high in pairwise(values)), default=0)
 
 
 @settings(deadline=None)
@@ -200,6 +207,8 @@ def test_a_hash_is_stable() -> None:
     assert uniform(0, 14_500_000, 4).hash == "3addca"
     assert uniform(0, 14_500_000, 4, missing_symbol=True).hash == "141f16"
     assert uniform(-5_000_000, 5_000_000, 7).hash == "d1e14d"
+    assert both_ends(0, 14_500_000, 4, Rounding.FEEDBACK).hash == "6db367"
+    assert both_ends(0, 14_500_000, 4, Rounding.DITHER).hash == "7d0482"
 
 
 def test_different_codebooks_have_different_hashes() -> None:
@@ -211,6 +220,7 @@ def test_different_codebooks_have_different_hashes() -> None:
         for missing in (False, True)
     ]
     variants += [Codebook(0, 10, np.array([5]), np.array([2, value])) for value in range(5, 11)]
+    variants += [both_ends(0, 900, levels, rounding) for rounding in Rounding for levels in range(2, 12)]
     assert len({book.hash for book in variants}) == len(variants)
     assert all(re.fullmatch("[0-9a-f]{6}", book.hash) for book in variants)
     assert uniform(0, 9, 3).hash == uniform(0, 9, 3).hash

@@ -41,8 +41,7 @@ class Roll:
 
     def close(self, state: State, slot: int, values: Sequence[int]) -> tuple[Closed, Bytes]:
         start = MONDAY_MS + slot * SLOT_MS
-        window = self.document.window_of(start)
-        closed = close_slot(self.policy, state, window, np.array(values, np.int64))
+        closed = close_slot(self.policy, state, start, np.array(values, np.int64))
         symbols = [*closed.symbols.tolist(), *closed.group_symbols.tolist()]
         messages = self.renderer.render(Release(start, symbols, closed.spent.tolist()))
         return closed, {message.topic: message.payload for message in messages}
@@ -116,6 +115,8 @@ def public_facts(closed: Closed, household: int) -> bytes:
         state.groups.spent,
         state.groups.total,
         np.delete(state.held, household),
+        state.residual,
+        state.group_residual,
     ]
     return b"|".join(array.tobytes() for array in arrays)
 
@@ -312,7 +313,14 @@ def test_a_silent_household_is_the_same_number_in_all_her_topics() -> None:
 
 
 def key_of(state: State) -> bytes:
-    arrays = [state.households.window, state.households.spent, state.groups.spent, state.held]
+    arrays = [
+        state.households.window,
+        state.households.spent,
+        state.groups.spent,
+        state.held,
+        state.residual,
+        state.group_residual,
+    ]
     return b"|".join(array.tobytes() for array in arrays)
 
 

@@ -40,7 +40,9 @@ def level_sets(draw: st.DrawFn) -> Codebook:
     return on_levels(lower, lower + width, np.array(sorted({lower, lower + width} | inner), np.int64), DITHER)
 
 
-def policy_of(codebook: Codebook, homes: int, missing: Missing = Missing.HOLD, *, same_key: bool = False) -> Policy:
+def policy_of(
+    codebook: Codebook, homes: int, missing: Missing = Missing.HOLD, *, same_key: bool = False
+) -> Policy:
     keys = keys_of("seed", ["h"] * homes if same_key else map(str, range(homes)))
     return Policy.over(Shelf([codebook], np.zeros(homes, np.int64), keys), Groups([], []), missing=missing)
 
@@ -51,7 +53,7 @@ def released(policy: Policy, values: IntArray, moment: int) -> IntArray:
 
 def _u(keys: list[int], moment: int) -> list[int]:
     """Return the 32 bits of u, by asking for ⌊u·2³²⌋."""
-    return threshold(np.array(keys, np.uint64), moment, np.full(len(keys), 1 << 32)).tolist()
+    return [int(u) for u in threshold(np.array(keys, np.uint64), moment, np.full(len(keys), 1 << 32))]
 
 
 # --- thresholds -----------------------------------------------------------------------------------------
@@ -131,7 +133,9 @@ def test_channels_of_other_roundings_and_ranges_beside_dithered_ones_are_not_tou
     alone = [
         [
             int(close_slot(one, State.initial(one), moment, np.array([x])).symbols[0])
-            for one in (Policy.over(Shelf([b], np.zeros(1, np.int64), keys_of("test", [str(i)])), Groups([], [])),)
+            for one in (
+                Policy.over(Shelf([b], np.zeros(1, np.int64), keys_of("test", [str(i)])), Groups([], [])),
+            )
             for moment in range(40)
             for x in range(-10, 32)
         ]
@@ -139,7 +143,9 @@ def test_channels_of_other_roundings_and_ranges_beside_dithered_ones_are_not_tou
     ]
     roll = Roll(tuple(books))
     together = [
-        roll.close(roll.start(), moment, [x] * 3).symbols.tolist() for moment in range(40) for x in range(-10, 32)
+        roll.close(roll.start(), moment, [x] * 3).symbols.tolist()
+        for moment in range(40)
+        for x in range(-10, 32)
     ]
     assert [list(column) for column in zip(*together, strict=True)] == alone
 
@@ -186,7 +192,10 @@ def test_errors_of_a_thousand_homes_add_like_the_root_of_their_number() -> None:
     policy = policy_of(both_ends(0, 4 * gap, 5, DITHER), homes)
     values = np.full(homes, x)
     errors = np.array(
-        [int(released(policy, values, MONDAY_MS + slot * HALF_HOUR_MS).sum()) - homes * x for slot in range(400)]
+        [
+            int(released(policy, values, MONDAY_MS + slot * HALF_HOUR_MS).sum()) - homes * x
+            for slot in range(400)
+        ]
     )
     rms = float(np.sqrt(np.mean(errors.astype(float) ** 2)))
     independent = np.sqrt(homes * 0.3 * 0.7) * gap
@@ -201,14 +210,19 @@ def test_errors_of_a_thousand_homes_add_like_the_root_of_their_number() -> None:
 
 ROLLS = {
     "alone": Roll((book(0, 12, 4, DITHER),)),
-    "with nearest groups": Roll((book(0, 12, 3, DITHER), book(0, 9, 2)), (Together((0, 1), 4), Together((0,), 3))),
+    "with nearest groups": Roll(
+        (book(0, 12, 3, DITHER), book(0, 9, 2)), (Together((0, 1), 4), Together((0,), 3))
+    ),
     "weights": Roll(
-        (book(-6, 6, 3, DITHER), book(0, 9, 2, DITHER)), (Together((0, 1), 3, weights=(-2, 1)), Together((0, 1), 3))
+        (book(-6, 6, 3, DITHER), book(0, 9, 2, DITHER)),
+        (Together((0, 1), 3, weights=(-2, 1)), Together((0, 1), 3)),
     ),
     "silence has a symbol": Roll(
         (book(0, 9, 3, DITHER), book(0, 9, 2, DITHER)), (Together((0, 1), 4),), missing=Missing.SYMBOL
     ),
-    "silence is the floor": Roll((book(0, 9, 3, DITHER), book(0, 9, 2)), (Together((0, 1), 4),), missing=Missing.FLOOR),
+    "silence is the floor": Roll(
+        (book(0, 9, 3, DITHER), book(0, 9, 2)), (Together((0, 1), 4),), missing=Missing.FLOOR
+    ),
 }
 
 

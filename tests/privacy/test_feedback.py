@@ -67,7 +67,9 @@ def left_over(roll: Roll, values: Sequence[int]) -> list[int]:
 
 @settings(max_examples=80, deadline=None)
 @given(level_sets())
-def test_what_is_left_over_takes_exactly_the_interval_of_half_the_largest_gap_for_ever(codebook: Codebook) -> None:
+def test_what_is_left_over_takes_exactly_the_interval_of_half_the_largest_gap_for_ever(
+    codebook: Codebook,
+) -> None:
     """Every integer that any reading can leave, from every integer that was left before, until nothing is new."""
     roll = alone(codebook)
     reached, fresh = {0}, {0}
@@ -75,7 +77,8 @@ def test_what_is_left_over_takes_exactly_the_interval_of_half_the_largest_gap_fo
         state = roll.start()
         pairs = list(product(sorted(fresh), range(codebook.lower - 1, codebook.upper + 2)))
         fresh = {
-            int(roll.close(replace(state, residual=np.array([e])), 0, [x]).state.residual[0]) for e, x in pairs
+            int(roll.close(replace(state, residual=np.array([e])), 0, [x]).state.residual[0])
+            for e, x in pairs
         } - reached
         reached |= fresh
     least, most = residual_interval(codebook)
@@ -190,25 +193,30 @@ SCENES = {
         Roll((book(0, 6, 2, FEEDBACK),), missing=Missing.SYMBOL, budget=(2 * microbits(3),), window=3),
         6,
     ),
-    "the same, fresh windows": (Roll((book(0, 6, 2, FEEDBACK),), budget=(TWO_PAID,), window=4, fresh=True), 8),
+    "the same, fresh windows": (
+        Roll((book(0, 6, 2, FEEDBACK),), budget=(TWO_PAID,), window=4, fresh=True),
+        8,
+    ),
     "alone in front of a nearest group": (Roll(PAIR, (Together((0, 1), 3),)), 3),
     "group with feedback, own nearest": (Roll(NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK),)), 4),
     "both with feedback": (Roll(PAIR, (Together((0, 1), 3, FEEDBACK),)), 3),
     "weights, one negative": (Roll(NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK, (-2, 1)),)), 4),
     "group with feedback, she is spent on the way": (
-        Roll(
-            NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK),), budget=(2 * microbits(6), 99_000_000), window=5
-        ),
+        Roll(NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK),), budget=(2 * microbits(6), 99_000_000), window=5),
         7,
     ),
     "group with feedback, the other is spent on the way": (
-        Roll(
-            NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK),), budget=(99_000_000, 2 * microbits(6)), window=4
-        ),
+        Roll(NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK),), budget=(99_000_000, 2 * microbits(6)), window=4),
         6,
     ),
     "group with feedback, both spent, fresh windows": (
-        Roll(NEAREST_PAIR, (Together((0, 1), 2, FEEDBACK),), budget=(TWO_PAID * 2, TWO_PAID), window=5, fresh=True),
+        Roll(
+            NEAREST_PAIR,
+            (Together((0, 1), 2, FEEDBACK),),
+            budget=(TWO_PAID * 2, TWO_PAID),
+            window=5,
+            fresh=True,
+        ),
         7,
     ),
     "both with feedback, silence a symbol, she is spent": (
@@ -232,7 +240,9 @@ SCENES = {
         6,
     ),
     "a nearest group beside one with feedback": (
-        Roll(NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK), Together((0, 1), 2)), budget=(9_000_000, 9_000_000)),
+        Roll(
+            NEAREST_PAIR, (Together((0, 1), 3, FEEDBACK), Together((0, 1), 2)), budget=(9_000_000, 9_000_000)
+        ),
         3,
     ),
 }
@@ -252,7 +262,9 @@ def test_all_traces_say_at_most_the_product_of_the_charged_levels(name: str) -> 
 
 @settings(max_examples=25, deadline=None)
 @given(st.data())
-def test_all_traces_say_at_most_the_charged_levels_in_any_small_roll_with_feedback(data: st.DataObject) -> None:
+def test_all_traces_say_at_most_the_charged_levels_in_any_small_roll_with_feedback(
+    data: st.DataObject,
+) -> None:
     """Levels, ranges, groups, weights, rules, budgets and windows as they come."""
     roundings = st.sampled_from([Rounding.NEAREST, FEEDBACK])
     books = tuple(
@@ -384,7 +396,13 @@ def brute_reach(group: Codebook, sensitivity: int) -> int:
     """One member moves the sum by up to ``sensitivity``, what is left over is anything in its interval."""
     least, most = residual_interval(group)
     return max(
-        len(set(group.encode(np.clip(np.arange(t + least, t + sensitivity + most + 1), group.lower, group.upper))))
+        len(
+            set(
+                group.encode(
+                    np.clip(np.arange(t + least, t + sensitivity + most + 1), group.lower, group.upper)
+                )
+            )
+        )
         for t in range(group.lower, group.upper - sensitivity + 1)
     )
 

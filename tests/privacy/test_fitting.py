@@ -130,7 +130,11 @@ def test_with_both_ends_the_levels_between_them_are_close_to_the_best_too() -> N
         values = np.clip(np.random.default_rng(seed).lognormal(2, 0.7, 40), 0, 40).astype(np.int64)
         made = fitted(values, 0, 40, 4, rounding=Rounding.FEEDBACK)
         least = min(
-            float(np.mean(np.min(np.abs(values[:, None] - np.array([0, *inner, 40])), axis=1).astype(float) ** 2))
+            float(
+                np.mean(
+                    np.min(np.abs(values[:, None] - np.array([0, *inner, 40])), axis=1).astype(float) ** 2
+                )
+            )
             for inner in combinations(range(1, 40), 2)
         )
         assert least <= error(made, values) <= 1.1 * least + 0.5

@@ -14,16 +14,24 @@ from gateway.privacy import (
     Codebook,
     Groups,
     IntArray,
+    Reach,
     certified_levels,
     group_codebook,
+    paper_levels,
     reach_of,
     uniform,
 )
 
 
-def paper_levels(span: int, sensitivity: int, reach: int) -> int:
+def theorem_8(span: int, sensitivity: int, reach: int) -> int:
     """Return the cells that [NP] Theorem 8 allows."""
     return reach * span // sensitivity
+
+
+def members(*ranges: tuple[int, int]) -> Reach:
+    """Return what members with these ranges can do to their sum."""
+    lower, upper = np.array(ranges, np.int64).T
+    return Reach.of(lower, upper)
 
 
 def most_outputs(book: Codebook, width: int) -> int:
@@ -34,10 +42,12 @@ def most_outputs(book: Codebook, width: int) -> int:
 
 def test_theorem_8_breaks_definition_1_for_a_mean_of_two() -> None:
     """Theory E1: two readings in [0,1], ε = 1; q = 4; the other at 0.1: three outputs, 3 > 2¹. In mW."""
-    assert paper_levels(2_000, 1_000, 2) == 4
-    papers = uniform(0, 2_000, 4)
+    pair = members((0, 1_000), (0, 1_000))
+    assert paper_levels(2_000, 1_000, 2) == theorem_8(2_000, 1_000, 2) == 4
+    papers = group_codebook(pair, 2, calibration="paper")
+    assert papers.cuts.tolist() == uniform(0, 2_000, 4).cuts.tolist()
     assert set(papers.encode(np.arange(0, 1_001) + 100).tolist()) == {0, 1, 2}
-    ours = group_codebook(np.array([0, 0]), np.array([1_000, 1_000]), 2)
+    ours = group_codebook(pair, 2)
     assert ours.levels == certified_levels(2_000, 1_000, 2) == 2
     for other in range(1_001):
         assert len(set(ours.encode(np.arange(0, 1_001) + other).tolist())) <= 2
@@ -49,11 +59,12 @@ def test_the_papers_levels_always_exceed_and_ours_never_nor_could_one_more(n: in
     """A mean of n equal homes, every total of the others: paper > k, certified ≤ k, certified + 1 > k."""
     width = 2 * lcm(k, k - 1)
     width *= -(-120 // width)
-    lower, upper = np.full(n, -7), np.full(n, -7 + width)
+    homes = members(*[(-7, -7 + width)] * n)
     low, span = -7 * n, n * width
-    papers = uniform(low, low + span, paper_levels(span, width, k))
+    papers = group_codebook(homes, k, calibration="paper")
+    assert papers.levels == theorem_8(span, width, k)
     assert most_outputs(papers, width) == k + 1
-    ours = group_codebook(lower, upper, k)
+    ours = group_codebook(homes, k)
     assert most_outputs(ours, width) == k
     assert most_outputs(uniform(low, low + span, ours.levels + 1), width) > k
 
@@ -61,20 +72,28 @@ def test_the_papers_levels_always_exceed_and_ours_never_nor_could_one_more(n: in
 @pytest.mark.parametrize("k", [1, 2, 5, 16])
 def test_a_single_member_has_k_levels_as_the_paper_says(k: int) -> None:
     assert certified_levels(1_000, 1_000, k) == k
-    assert most_outputs(group_codebook(np.array([0]), np.array([1_000]), k), 1_000) == k
+    assert most_outputs(group_codebook(members((0, 1_000)), k), 1_000) == k
 
 
 @pytest.mark.parametrize(("sensitivity", "reach"), [(0, 2), (-1, 2), (10, 0)])
 def test_a_group_without_a_range_or_a_level_is_refused(sensitivity: int, reach: int) -> None:
-    with pytest.raises(ValueError, match="needs a member with a range"):
-        certified_levels(100, sensitivity, reach)
+    for rule in (certified_levels, paper_levels):
+        with pytest.raises(ValueError, match="needs a member with a range"):
+            rule(100, sensitivity, reach)
+
+
+def test_members_of_whom_none_can_move_the_sum_are_refused() -> None:
+    for ranges in ([], [(5, 5)], [(-3, -3), (0, 0)]):
+        ends = np.array(ranges, np.int64).reshape(-1, 2).T
+        with pytest.raises(ValueError, match="needs a member with a range"):
+            Reach.of(*ends)
 
 
 def test_more_cells_than_there_are_milliwatts_or_may_be_are_refused() -> None:
     with pytest.raises(ValueError, match="do not fit"):
-        group_codebook(np.array([0]), np.array([4]), 6)
+        group_codebook(members((0, 4)), 6)
     with pytest.raises(ValueError, match=str(MAX_CELLS)):
-        group_codebook(np.zeros(3, np.int64), np.full(3, 10**10), MAX_CELLS)
+        group_codebook(members(*[(0, 10**10)] * 3), MAX_CELLS)
 
 
 ranges = st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 40)), min_size=1, max_size=5)
@@ -82,18 +101,16 @@ ranges = st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 40)), min_size=
 
 @settings(deadline=None)
 @given(ranges, st.integers(1, 6))
-def test_unequal_members_reach_at_most_what_was_asked(members: list[tuple[int, int]], reach: int) -> None:
+def test_unequal_members_reach_at_most_what_was_asked(homes: list[tuple[int, int]], reach: int) -> None:
     """Each member, over every total of the others, even ones that they cannot have."""
-    lower = np.array([low for low, _ in members])
-    upper = lower + np.array([width for _, width in members])
-    if (
-        certified_levels(int((upper - lower).sum()), int((upper - lower).max()), reach)
-        > (upper - lower).sum()
-    ):
+    together = members(*((low, low + width) for low, width in homes))
+    lowest, widths = sum(low for low, _ in homes), [width for _, width in homes]
+    assert together == Reach(lowest, lowest + sum(widths), max(widths))
+    if certified_levels(sum(widths), max(widths), reach) > sum(widths):
         return
-    book = group_codebook(lower, upper, reach)
-    assert (book.lower, book.upper) == (lower.sum(), upper.sum())
-    for width in (upper - lower).tolist():
+    book = group_codebook(together, reach)
+    assert (book.lower, book.upper) == (together.lower, together.upper)
+    for width in widths:
         assert most_outputs(book, width) <= reach
 
 
@@ -133,7 +150,9 @@ def test_a_roll_without_groups_has_none() -> None:
     groups = Groups([], [])
     assert len(groups) == 0
     assert groups.reach(np.array([0]), np.array([9])).tolist() == []
-    assert groups.encode(np.array([5])).tolist() == []
+    assert groups.shelf is None
+    assert groups.sums(np.array([5])).tolist() == []
+    assert groups.feedback.tolist() == []
     assert groups.any_member(np.array([True])).tolist() == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from gateway.privacy import (
     IntArray,
     Missing,
     Policy,
+    Reach,
     Shelf,
     State,
     close_slot,
@@ -41,6 +43,10 @@ def grouped(books: Sequence[Codebook], members: Sequence[Sequence[int]], sums: S
     return Policy.over(Shelf(books, np.arange(len(books))), groups)
 
 
+def reach_of_sum(books: Sequence[Codebook]) -> Reach:
+    return Reach.of(*np.array([(book.lower, book.upper) for book in books], np.int64).T)
+
+
 def run(policy: Policy, *slots: Sequence[int], window: int = 0) -> list[Closed]:
     state, closed = State.initial(policy), []
     for values in slots:
@@ -58,6 +64,8 @@ def everything(closed: Closed) -> list[bytes]:
         closed.charges,
         closed.group_charges,
         state.held,
+        state.residual,
+        state.group_residual,
     ]
     for account in (state.households, state.groups):
         arrays += [account.window, account.spent, account.total]
@@ -76,10 +84,7 @@ def test_every_64_bit_integer_is_safe(values: list[int]) -> None:
     """The same as of the clamped value, for any integer a meter could send; nothing wraps around."""
     books = [uniform(-(10**12), 10**12, 7), uniform(0, 10, 3), uniform(5, 14_500_000, 4)]
     members = [[0, 1, 2], [1, 2]]
-    sums = [
-        group_codebook(np.array([books[i].lower for i in m]), np.array([books[i].upper for i in m]), 5)
-        for m in members
-    ]
+    sums = [group_codebook(reach_of_sum([books[i] for i in m]), 5) for m in members]
     policy = grouped(books, members, sums)
     (closed,) = run(policy, values)
     used = [
@@ -219,7 +224,8 @@ def test_codebooks_and_rule_must_agree_on_a_missing_symbol(missing: Missing) -> 
 def test_values_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
     """Also those that numpy would stretch to fit."""
     policy = alone(*[uniform(0, 9, 3)] * 3)
-    with pytest.raises(ValueError, match="values for a roll of 3"):
+    said = re.escape(f"{shape} values and a state of (3,) for a roll of 3")
+    with pytest.raises(ValueError, match=said):
         close_slot(policy, State.initial(policy), 0, np.zeros(shape, np.int64))
 
 
@@ -227,8 +233,32 @@ def test_values_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
 def test_the_state_of_another_roll_is_refused(n: int) -> None:
     """A ledger of one household would otherwise be stretched over all: one odometer for three homes."""
     policy, other = alone(*[uniform(0, 9, 3)] * 3), alone(*[uniform(0, 9, 3)] * n)
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError, match="for a roll of 3"):
         close_slot(policy, State.initial(other), 0, np.zeros(3, np.int64))
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_the_state_of_other_groups_is_refused(count: int) -> None:
+    """Else what one group left over would be said by another."""
+    books, sums = [uniform(0, 9, 3)] * 2, uniform(0, 18, 2)
+    policy, other = grouped(books, [[0, 1]], [sums]), grouped(books, [[0, 1]] * count, [sums] * count)
+    with pytest.raises(ValueError, match="for a roll of 2"):
+        close_slot(policy, State.initial(other), 0, np.zeros(2, np.int64))
+
+
+def test_a_slot_belongs_to_the_window_of_its_start() -> None:
+    """Windows are aligned to 0, also before it, and each has the whole budget again."""
+    policy = Policy.over(Shelf([uniform(0, 9, 2)], np.array([0])), Groups([], []), window=4)
+    assert policy.budget.tolist() == [microbits(2)]
+    assert [policy.window_of(start) for start in (-5, -4, -1, 0, 3, 4)] == [-8, -4, -4, 0, 0, 4]
+    state, spent = State.initial(policy), []
+    for start in range(-2, 9):
+        closed = close_slot(policy, state, start, np.array([9]))
+        state = closed.state
+        spent.append(bool(closed.spent[0]))
+        assert state.households.window.tolist() == [start // 4 * 4]
+    assert spent == [False, True, False, True, True, True, False, True, True, True, False]
+    assert state.households.total.tolist() == [4 * microbits(2)]
 
 
 def test_a_slot_of_an_earlier_window_is_refused() -> None:
@@ -246,7 +276,7 @@ def city(n: int) -> tuple[Policy, State, IntArray]:
     books = [uniform(0, 14_500_000, k) for k in (2, 4, 8)] + [uniform(-5_000_000, 11_000_000, 4)]
     shelf = Shelf(books, np.arange(n) % 4)
     members = [np.arange(first, first + size) for size in (100, 5_000) for first in range(0, n, size)]
-    sums = [group_codebook(shelf.lower[m], shelf.upper[m], 8) for m in members]
+    sums = [group_codebook(Reach.of(shelf.lower[m], shelf.upper[m]), 8) for m in members]
     policy = Policy.over(shelf, Groups(members, sums), slots_per_window=48)
     values = np.random.default_rng(7).integers(-1_000_000, 16_000_000, n)
     values[::50] = MISSING

@@ -49,7 +49,9 @@ def test_no_member_reaches_more_than_k_cells_of_a_weighted_sum(members: list[Mem
     if certified_levels(move.upper - move.lower, move.sensitivity, reach) > move.upper - move.lower + 1:
         return  # more cells than integers: refused, as any codebook
     cells = group_codebook(move, reach)
-    shelf = Shelf([uniform(int(a), int(b), 1) for a, b in zip(lower, upper, strict=True)], np.arange(len(members)))
+    shelf = Shelf(
+        [uniform(int(a), int(b), 1) for a, b in zip(lower, upper, strict=True)], np.arange(len(members))
+    )
     groups = Groups([np.arange(len(members))], [cells], [weights])
     (charged,) = groups.reach(shelf.lower, shelf.upper).tolist()
     sides = [range(a, b + 1) for a, b in zip(lower.tolist(), upper.tolist(), strict=True)]
@@ -76,13 +78,16 @@ def test_sums_are_weighted_exactly() -> None:
 
 @pytest.mark.parametrize("rounding", [Rounding.NEAREST, Rounding.FEEDBACK])
 @pytest.mark.parametrize("weight", [-4, -1, 0, 1, 7])
-def test_her_releases_together_stay_within_what_is_charged_for_any_weight(rounding: Rounding, weight: int) -> None:
+def test_her_releases_together_stay_within_what_is_charged_for_any_weight(
+    rounding: Rounding, weight: int
+) -> None:
     """A negative weight makes the group fall where her own release rises: the cuts still merge on her line."""
     roll = Roll((book(-3, 9, 3), book(0, 12, 2)), (Together((0, 1), 3, rounding, (weight, 1)),))
     (cells,) = roll.policy.groups.shelf.codebooks  # type: ignore[union-attr]
     for household, other in product((0, 1), range(-3, 13)):
         outcomes = {
-            said(roll.close(roll.start(), 0, [x, other] if household == 0 else [other, x])) for x in range(-4, 14)
+            said(roll.close(roll.start(), 0, [x, other] if household == 0 else [other, x]))
+            for x in range(-4, 14)
         }
         assert len(outcomes) <= roll.policy.levels[household]
     if weight == 0:

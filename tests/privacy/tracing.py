@@ -86,7 +86,9 @@ class Roll:
         for one in self.groups:
             lower, upper = (
                 np.array(ends, np.int64)
-                for ends in zip(*((self.books[m].lower, self.books[m].upper) for m in one.members), strict=True)
+                for ends in zip(
+                    *((self.books[m].lower, self.books[m].upper) for m in one.members), strict=True
+                )
             )
             cells.append(group_codebook(Reach.of(lower, upper, one.weighted()), one.reach, one.rounding))
         members = [np.array(one.members, np.int64) for one in self.groups]
