@@ -6,6 +6,7 @@ import copy
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +17,10 @@ from gateway.config import Config
 from gateway.rules import RULES, SQLITE, Fault
 
 _PATHS = (("broker", "password_file"), ("http", "token_file"))
-_SECRET = re.compile("pass(?!word_file)|token(?!_file)|secret|key", re.IGNORECASE)
-_CREDENTIALS = re.compile("://[^/]*@")
+_CREDENTIALS = re.compile(r".*:.*@", re.DOTALL)
+_SECRET = re.compile("pass|pwd|psk|auth|token|secret|key|cred", re.IGNORECASE)
+_SECRETS_FILES = ("password_file", "token_file")
+_SHOWN_DEPTH = 3
 _REMEDIES = {
     "missing": "add it: {description}",
     "extra_forbidden": "remove it, or correct its name",
@@ -55,13 +58,13 @@ def load(path: Path, *, studies: bool = False) -> Config:
     """
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        return validated(_beside(raw, path.absolute().parent), studies=studies)
     except OSError as error:
         raise ConfigError(
             [Fault(str(path), None, error.strerror or "unreadable", "name a readable file")]
         ) from error
     except (ValueError, RecursionError) as error:
         raise ConfigError([Fault(str(path), None, f"not TOML: {error}", "correct the line")]) from error
-    return validated(_beside(raw, path.absolute().parent), studies=studies)
 
 
 def validated(raw: Mapping[str, Any], *, studies: bool = False) -> Config:
@@ -83,7 +86,7 @@ def validated(raw: Mapping[str, Any], *, studies: bool = False) -> Config:
     for rule in RULES:
         # What is left still shows its faults to each other, unless a rule reads what was broken.
         if broken.isdisjoint({name.partition(".")[0] for name in rule.reads} | rule.reads):
-            faults.extend(() if studies and rule.for_running else rule.check(config))
+            faults.extend(() if studies and rule.for_running else map(_safe, rule.check(config)))
     if faults:
         raise ConfigError(faults)
     return config
@@ -190,23 +193,34 @@ def _model_in(annotation: Any) -> Any:  # noqa: ANN401 - typing's forms have no 
     return next((t for t in inner if isinstance(t, type) and issubclass(t, BaseModel)), None)
 
 
+def _safe(fault: Fault) -> Fault:
+    return fault._replace(value=_redacted(fault.value))
+
+
 def _shown(field: str, details: ErrorDetails) -> object:
     """Return a value as it may be shown."""
-    value = None if details["type"] == "missing" else details["input"]
-    name = field.rpartition(".")[2]
+    value, name = details["input"], field.rpartition(".")[2]
+    if details["type"] == "missing":
+        return None
     if isinstance(value, dict) and "field" in details.get("ctx", {}):
         value = value.get(name)
     return _redacted(value, name)
 
 
-def _redacted(value: object, name: str = "") -> object:
-    """Return a value without credentials, and as JSON knows it: they stay out of terminals and logs."""
-    if _SECRET.search(name):
+def _redacted(value: object, name: str = "", depth: int = 0) -> object:
+    """Return a value without credentials, and as JSON knows it: they stay out of terminals and logs.
+
+    A secret may stand in a field that does not exist, so the name decides as well.
+    """
+    if _SECRET.search(name) and name not in _SECRETS_FILES:
         return "(not shown)"
+    if isinstance(value, dict | list | tuple) and depth >= _SHOWN_DEPTH:
+        return "..."
     if isinstance(value, dict):
-        return {key: _redacted(inner, str(key)) for key, inner in value.items()}
+        return {str(key): _redacted(inner, str(key), depth + 1) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_redacted(inner) for inner in value]
+        return [_redacted(inner, "", depth + 1) for inner in value]
     if isinstance(value, str):
-        return _CREDENTIALS.sub("://(not shown)@", value)
-    return value if isinstance(value, bool | int | None) else str(value)
+        return _CREDENTIALS.sub("(not shown)@", value)
+    plain = value is None or isinstance(value, bool | int) or (isinstance(value, float) and isfinite(value))
+    return value if plain else str(value)

@@ -272,7 +272,8 @@ class GroupTable(Table):
         None, ge=1, le=MAX_CELLS, strict=True, description="k that one member may reach"
     )
     weights: dict[str, Weight] = Field(
-        {}, description='public whole weights by id or pattern, up to a million, as in { "h-003" = 2 }; 1 where not named'
+        {},
+        description='public whole weights by id or pattern, up to a million: { "h-003" = 2 }; else 1',
     )
     rounding: GroupRounding | None = Field(None, description='"nearest", or "feedback": totals stay exact')
     calibration: Calibration = Field(

@@ -174,6 +174,8 @@ def _groups(config: Config) -> Iterator[Fault]:
     *(f"{table}.{field}" for table in ("release", "household") for field in _CODEBOOK_FIELDS),
 )
 def _group_cells(config: Config) -> Iterator[Fault]:
+    if not config.household:
+        return
     try:
         document = document_of(config)
         for book in document.books:
@@ -197,7 +199,8 @@ def _group_cells(config: Config) -> Iterator[Fault]:
 
 def _group_fault(group: GroupTable, i: int, problem: str) -> Fault:
     field = "weights" if "weight" in problem else "levels" if group.levels is not None else "epsilon"
-    return Fault(f"group.{i}.{field}", getattr(group, field), problem, f"write another {field}")
+    remedy = "write levels = 2 or more" if "two levels" in problem else f"write smaller {field}"
+    return Fault(f"group.{i}.{field}", getattr(group, field), problem, remedy)
 
 
 def _joint(config: Config, document: PolicyDocument) -> Iterator[Fault]:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gateway.checking import ConfigError, load, validated
 from gateway.config import Config
+from gateway.policy import document_of
 from gateway.report import privacy_table
 from gateway.rules import Fault, ledger_path
 
@@ -92,6 +94,7 @@ FAULTS: list[tuple[dict[str, Any], str, object, str]] = [
     ({"slots": {"length": "-1min"}}, "slots.length", "-1min", '"30min"'),
     ({"slots": {"length": "1500ms"}}, "slots.length", "1500ms", '"30min"'),
     ({"slots": {"grace": 2}}, "slots.grace", 2, "unit"),
+    ({"slots": {"grace": "3661d"}}, "slots.grace", "3661d", '"30min"'),
     ({"slots": {"grace": "2 fortnights"}}, "slots.grace", "2 fortnights", "ms, s, min, h, d"),
     ({"slots": {"clock": "sun"}}, "slots.clock", "sun", "event"),
     ({"slots": {"missing": "zero"}}, "slots.missing", "zero", "hold, floor or symbol"),
@@ -110,10 +113,18 @@ FAULTS: list[tuple[dict[str, Any], str, object, str]] = [
     ({"release": {"range": ["0 W", "1 VA"]}}, "release.range.1", "1 VA", "kW"),
     ({"release": {"range": ["0 W"]}}, "release.range.1", None, ""),
     ({"release": {"range": 3}}, "release.range", 3, "LOW"),
-    ({"release": {"codebook": "fitted"}}, "release.codebook", "fitted", "uniform"),
-    ({"release": {"rounding": "dither"}}, "release.rounding", "dither", "nearest"),
+    (
+        {"release": {"codebook": "/nowhere/x"}},
+        "release.codebook",
+        "/nowhere/x",
+        "noiseless plan --write FILE",
+    ),
+    ({"release": {"codebook": 3}}, "release.codebook", 3, "uniform"),
+    ({"release": {"rounding": "random"}}, "release.rounding", "random", '"nearest"; "feedback"'),
+    ({"release": {"rounding": "feedback", "levels": 1}}, "release.rounding", "feedback", "2 levels or more"),
+    ({"release": {"rounding": "dither", "levels": 1}}, "release.rounding", "dither", "2 levels or more"),
     ({"release": {"levels": 2}, "slots": {"missing": "symbol"}}, "release.levels", 2, "levels = 3"),
-    ({"release": {"levels": 4, "range": ["0 W", "3 mW"]}}, "release.levels", 4, "fewer levels"),
+    ({"release": {"levels": 5, "range": ["0 W", "3 mW"]}}, "release.levels", 5, "fewer levels"),
     ({"budget": {"window": "45min"}}, "budget.window", "45min", "30min"),
     ({"budget": {"bits": 0}}, "budget.bits", 0, "per household and window"),
     ({"budget": {"bits": "many"}}, "budget.bits", "many", "per household and window"),
@@ -151,6 +162,9 @@ FAULTS: list[tuple[dict[str, Any], str, object, str]] = [
     (group(), "group.0.levels", None, "epsilon = 3, or levels = 8"),
     (group(epsilon=3, levels=8), "group.0.levels", 8, "epsilon = 3, or levels = 8"),
     (group(epsilon=3, query="max"), "group.0.query", "max", "mean"),
+    (group(epsilon=3, rounding="dither"), "group.0.rounding", "dither", '"nearest", or "feedback"'),
+    (group(epsilon=3, calibration="paper"), "group.0.calibration", "paper", '"certified"'),
+    (group(epsilon=3, weights={"x-*": 2}), "group.0.weights", "x-*", "pattern"),
     (group(epsilon=3, members=["x-*"]), "group.0.members", "x-*", "pattern"),
     (group(epsilon=3, members=[]), "group.0.members", [], "at least one"),
     (group(epsilon=3, name="a/b"), "group.0.name", "a/b", "letters, digits"),
@@ -171,7 +185,7 @@ FAULTS: list[tuple[dict[str, Any], str, object, str]] = [
     ({"output": {"topic": "a/+"}}, "output.topic", "a/+", "without"),
     ({"output": {"topic": "$SYS"}}, "output.topic", "$SYS", "noiseless"),
     ({"output": {"topic": ""}}, "output.topic", "", "noiseless"),
-    ({"outputs": {"topic": "x"}}, "outputs", None, "correct its name"),
+    ({"outputs": {"topic": "x"}}, "outputs", {"topic": "x"}, "correct its name"),
 ]
 
 
@@ -198,6 +212,23 @@ def test_a_fault_is_told_the_same_beside_a_good_group(
     found = faults(**{"group": [GROUP], **tables})
     assert (field, value) in [(fault.field, fault.value) for fault in found]
     assert any(remedy in fault.remedy for fault in found)
+
+
+def test_there_may_be_as_many_levels_as_milliwatts_in_the_range() -> None:
+    """Both ends belong to it: 0 to 3 mW are four values."""
+    config = validated({**GOOD, "release": {"levels": 4, "range": ["0 W", "3 mW"]}})
+    assert document_of(config).compile().households.encode(np.array([0, 3])).tolist() == [0, 3]
+
+
+def test_a_study_may_look_at_what_must_not_be_run() -> None:
+    """Theorem 8's calibration; every other fault is one for studies too."""
+    papers = {**GOOD, **group(epsilon=3, calibration="paper")}
+    assert validated(papers, studies=True).group[0].calibration == "paper"
+    for tables, field, _, _ in FAULTS:
+        if field != "group.0.calibration":
+            with pytest.raises(ConfigError) as refused:
+                validated({**papers, **tables}, studies=True)
+            assert field in [fault.field for fault in refused.value.faults]
 
 
 def test_all_faults_of_all_tables_are_told_at_once() -> None:
@@ -340,7 +371,13 @@ SECRET = "hunter2"
         {"broker": {"url": f"mqtt://user:{SECRET}@host:port"}},
         {"broker": {"url": f"mqtt://{SECRET}@host"}},
         {"broker": f"mqtt://user:{SECRET}@host"},
+        {"broker": {"url": f"mqtt://user:a/{SECRET}@host"}},
+        {"broker": {"url": f"user:{SECRET}@host"}},
         {"broker": {"url": [f"mqtt://user:{SECRET}@host"]}},
+        {"broker": {"url": {"password": SECRET}}},
+        {"http": {"token": [SECRET]}},
+        {"nonsense": [{"deep": {"api_key": SECRET}}]},
+        {"mqtt": {"url": "mqtt://host", "credentials": SECRET}},
         {"broker": {"password": SECRET}},
         {"http": {"token": SECRET}},
         {"ledger": {"url": f"postgresql://user:{SECRET}@host/db"}},

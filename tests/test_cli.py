@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ def entered(config: Path, *, begun: bool) -> None:
 
 
 def test_the_commands_are_those_of_the_manual() -> None:
-    assert COMMANDS == ["budget", "check", "demo", "run", "simulate"]
+    assert COMMANDS == ["budget", "certify", "check", "demo", "plan", "run", "simulate"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -78,7 +79,7 @@ def test_every_option_of_a_command_is_explained(command: str) -> None:
 def test_the_example_of_help_is_a_call_that_is_understood() -> None:
     for command in COMMANDS:
         epilog = typer.main.get_command(app).commands[command].epilog  # type: ignore[attr-defined]
-        words = epilog.removeprefix("Example: noiseless ").split()
+        words = shlex.split(epilog.removeprefix("Example: noiseless "))
         parsed = typer.main.get_command(app).commands[words[0]].make_context(words[0], words[1:])  # type: ignore[attr-defined]
         assert parsed.params
 

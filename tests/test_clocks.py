@@ -193,6 +193,18 @@ def test_by_event_time_a_reading_is_believed_two_days_or_four_slots_past_the_nex
     assert daily.horizon_ms(20_000) == 20_004 * day
 
 
+def test_by_event_time_a_reading_is_believed_two_days_past_what_half_the_roll_has_reached() -> None:
+    """A backlog of any length is believed as it comes in; one household that runs ahead moves nothing."""
+    two_days = 2 * 86_400_000
+    schedule = event(5)
+    for household in (0, 1):
+        schedule.observe(heard(in_slot(household, 100 * FIRST)))
+        assert schedule.horizon_ms(FIRST) == FIRST * SLOT_MS + two_days
+    schedule.observe(heard(in_slot(2, FIRST + 1_000)))
+    assert schedule.horizon_ms(FIRST) == (FIRST + 1_001) * SLOT_MS + two_days
+    assert schedule.horizon_ms(FIRST + 2_000) == (FIRST + 2_000) * SLOT_MS + two_days
+
+
 async def test_waiting_by_event_time_ends_with_the_reading_that_makes_the_slot_due() -> None:
     schedule = event(2)
     waiting = asyncio.create_task(schedule.wait(FIRST))

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,7 +20,7 @@ from gateway.cli import app
 from gateway.config import Config, HouseholdTable, Release
 from gateway.messages import Release as Slot
 from gateway.messages import Renderer
-from gateway.policy import DEFAULT_LEVELS, DEFAULT_RANGE_MW, document_of
+from gateway.policy import DEFAULT_LEVELS, DEFAULT_RANGE_MW, Book, document_of
 from gateway.quantities import duration_ms, power_mw
 from gateway.sources import Readings, Reason, Sources
 from gateway.telemetry import OperatorMetrics
@@ -49,6 +50,7 @@ def documented(heading: str) -> dict[str, tuple[str, str]]:
 
 
 TABLES = tables()
+ROLL = {"household": [{"id": "h-1"}]}
 
 
 @pytest.mark.parametrize("heading", TABLES)
@@ -68,7 +70,7 @@ def test_every_default_is_the_documented_one(heading: str) -> None:
             continue
         if field.default is PydanticUndefined:
             assert written == "needed", name
-        elif field.default is None:
+        elif field.default in (None, {}):
             assert written == "none", name
         else:
             assert literal(name, written) == field.default, name
@@ -79,6 +81,14 @@ def test_the_defaults_of_a_release_are_those_of_the_policy() -> None:
     assert 2 ** int(rows["epsilon"][0].strip("`")) == DEFAULT_LEVELS
     ends = tomllib.loads(f"x = {rows['range'][0].strip('`')}")["x"]
     assert tuple(map(power_mw, ends)) == DEFAULT_RANGE_MW
+    assert literal("rounding", rows["rounding"][0]) == Book(*DEFAULT_RANGE_MW, DEFAULT_LEVELS).rounding
+    as_documented = {"codebook": literal("codebook", rows["codebook"][0])}
+    assert document_of(Config.model_validate({**ROLL, "release": as_documented})) == document_of(
+        Config.model_validate(ROLL)
+    )
+    assert rows["seed"][0].strip("`") == "output.topic"
+    assert document_of(Config.model_validate({**ROLL, "output": {"topic": "x"}})).seed == "x"
+    assert rows["levels"][0] == "none"
     for name, (written, _) in documented("[[household]]").items():
         assert written == ("as [release]" if name in Release.model_fields else "needed")
 
@@ -161,7 +171,7 @@ def test_every_call_in_the_documents_is_understood() -> None:
     assert len(calls) >= 3
     assert inline
     for call in [*calls, *inline]:
-        command, *rest = call.split()
+        command, *rest = shlex.split(call)
         commands[command].make_context(command, rest)
 
 

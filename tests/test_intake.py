@@ -68,6 +68,12 @@ class Way:
         self.intake.open(slots)
         return slots
 
+    def close_slot(self, slots: OpenSlots) -> None:
+        """Close the first slot and commit it, as the service does."""
+        closed = close_slot(self.policy, self.standing.state, FIRST * SLOT_MS, slots.take())
+        release = Release(FIRST * SLOT_MS, closed.symbols.tolist(), closed.spent.tolist())
+        self.ledger.close_slot(release, (FIRST + 1) * SLOT_MS, closed)
+
     def acknowledge(self, sequence: int) -> None:
         """Take note of the number, and of what the file holds at this moment."""
         self.acknowledged.append(sequence)
@@ -163,14 +169,27 @@ async def test_late_future_and_stale_readings_are_acknowledged_and_not_journaled
         assert [one.rejected(reason) for reason in ("late", "stale_retained", "future")] == [1, 1, 1]
 
 
-async def test_a_reading_whose_slot_closed_before_the_commit_is_not_written_at_all(tmp_path: Path) -> None:
+async def test_a_reading_whose_slot_was_committed_before_it_is_not_written_at_all(tmp_path: Path) -> None:
     async with way(tmp_path / "l.db", now_ms=(FIRST + 2) * SLOT_MS) as one:
+        one.ledger.begin(FIRST * SLOT_MS)
         slots = one.open()
         one.intake.receive([reading("a", FIRST), reading("b", FIRST + 1)], 2, hurry=False)
-        slots.take()
+        one.close_slot(slots)
         await one.intake.commit(one.acknowledge)
         assert one.acknowledged == [2]
         assert journal(tmp_path / "l.db") == [("b", FIRST + 1, 1_000)]
+
+
+async def test_a_reading_whose_slot_closed_but_was_not_committed_is_written(tmp_path: Path) -> None:
+    """It would otherwise be acknowledged and nowhere, if the process ended now."""
+    async with way(tmp_path / "l.db", now_ms=(FIRST + 2) * SLOT_MS) as one:
+        one.ledger.begin(FIRST * SLOT_MS)
+        slots = one.open()
+        one.intake.receive([reading("a", FIRST), reading("b", FIRST + 1)], 2, hurry=False)
+        assert slots.take()[0] != MISSING
+        await one.intake.commit(one.acknowledge)
+        assert one.acknowledged == [2]
+        assert one.journaled_then == [[("a", FIRST, 1_000), ("b", FIRST + 1, 1_000)]]
 
 
 async def test_nothing_received_is_nothing_to_acknowledge(tmp_path: Path) -> None:
@@ -240,11 +259,7 @@ async def test_rows_of_a_closed_slot_are_not_replayed(tmp_path: Path) -> None:
         slots = one.open()
         one.intake.receive([reading("a", FIRST, 1)], 1, hurry=False)
         await one.intake.commit(one.acknowledge)
-        closed = close_slot(
-            one.policy, one.standing.state, one.document.window_of(FIRST * SLOT_MS), slots.take()
-        )
-        release = Release(FIRST * SLOT_MS, closed.symbols.tolist(), closed.spent.tolist())
-        one.ledger.close_slot(release, (FIRST + 1) * SLOT_MS, closed)
+        one.close_slot(slots)
     async with way(path) as again:
         assert again.standing.next_ms == (FIRST + 1) * SLOT_MS
         assert len(again.standing.readings) == 0

@@ -5,12 +5,13 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
 from gateway.quantities import (
+    MAX_DURATION_MS,
     MAX_POWER_MW,
     Duration,
     Power,
@@ -111,9 +112,18 @@ def test_a_written_power_reads_back(mw: int) -> None:
     assert power_mw(written_power(mw)) == mw
 
 
-@given(st.integers(1, 10**12))
+@given(st.integers(1, MAX_DURATION_MS))
+@example(MAX_DURATION_MS)
 def test_a_written_duration_reads_back(ms: int) -> None:
     assert duration_ms(written_duration(ms)) == ms
+
+
+@pytest.mark.parametrize("text", ["3660d", "87840h", "316224000000ms"])
+def test_ten_years_are_read_and_a_millisecond_more_is_refused(text: str) -> None:
+    assert duration_ms(text) == MAX_DURATION_MS == 10 * 366 * 86_400_000
+    with pytest.raises(PydanticCustomError, match="more than ten years") as refusal:
+        duration_ms(written_duration(MAX_DURATION_MS + 1))
+    assert '"30min"' in str((refusal.value.context or {})["remedy"])
 
 
 @given(

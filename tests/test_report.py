@@ -52,7 +52,7 @@ def ledger(path: Path, config: Config, slots: int) -> Statement:
         for i in range(slots):
             start_ms = START + i * SLOT_MS
             values = np.full(len(document.households), 1_000_000)
-            closed = close_slot(policy, state, document.window_of(start_ms), values)
+            closed = close_slot(policy, state, start_ms, values)
             symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
             release = Release(start_ms, symbols, closed.spent.tolist())
             one.close_slot(release, start_ms + SLOT_MS, closed)

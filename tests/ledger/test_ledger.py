@@ -437,19 +437,6 @@ def test_who_is_off_the_roll_while_windows_change_finds_her_spend_when_they_chan
     assert spent == [6 * again.policy.price[0], 5 * again.policy.price[1]]
 
 
-def test_a_ledger_from_before_feedback_is_refused_and_not_misread(path: Path) -> None:
-    """Its accounts have a column less: five of four would otherwise be read as four of five."""
-    with book(path, document("a", "b", "c", "d", "e")) as one:
-        one.begin().close_slot(1, 2, 3, 4, 5)
-    with closing(sqlite3.connect(path)) as db:
-        (columns,) = db.execute("SELECT columns FROM balance WHERE kind = 'household'").fetchone()
-        db.execute("UPDATE balance SET columns = ? WHERE kind = 'household'", (columns[: 4 * 5 * 8],))
-        db.execute("PRAGMA user_version = 1")
-        db.commit()
-    with pytest.raises(LedgerError, match="schema 1"), book(path, one.document):
-        pass
-
-
 def test_a_ledger_has_one_owner_and_says_so(path: Path) -> None:
     with book(path), pytest.raises(LedgerError, match="another process has it"):
         Ledger(path)

@@ -91,7 +91,9 @@ def test_a_flood_of_changes_of_one_meter_does_not_fill_the_journal(
 ) -> None:
     gateway = make_gateway(roll(*NAMES), source=[SOURCE]).start()
     publish(mosquitto.port, [reading(name, 0) for name in NAMES])
-    eventually("they are in", lambda: gateway.operator_metrics()["noiseless_operator_readings_total"] >= len(NAMES))
+    eventually(
+        "they are in", lambda: gateway.operator_metrics()["noiseless_operator_readings_total"] >= len(NAMES)
+    )
     # While it sleeps the flood piles up, to be read at once.
     gateway.signal(signal.SIGSTOP)
     publish(mosquitto.port, [reading("h-1", 1, step * 3) for step in range(1, 4_001)])
