@@ -75,7 +75,7 @@ async def test_publishing_survives_a_restart_of_the_broker(tmp_path: Path) -> No
     mosquitto = Mosquitto(tmp_path, persistence=True, config_lines=["max_inflight_messages 20"]).start()
     await subscriber(mosquitto.port)
     async with Gateway(mosquitto.port) as gateway:
-        publishing = asyncio.create_task(gateway.session.publish(releases(20_000)))
+        publishing = asyncio.create_task(gateway.session.publish(releases(60_000)))
         await asyncio.sleep(0.2)
         assert not publishing.done()
         await asyncio.to_thread(mosquitto.stop)
@@ -83,12 +83,12 @@ async def test_publishing_survives_a_restart_of_the_broker(tmp_path: Path) -> No
         assert not gateway.session.ready
         assert not publishing.done()
         await asyncio.to_thread(mosquitto.start)
-        await asyncio.wait_for(publishing, 20)
+        await asyncio.wait_for(publishing, 60)
         assert gateway.session.connections > 1
         await gateway.session.publish([Publication("out/a", b"end")])
     got = await received(mosquitto.port, until=b"end")
     mosquitto.stop()
-    assert set(got) == {p.payload for p in releases(20_000)} | {b"end"}
+    assert set(got) == {p.payload for p in releases(60_000)} | {b"end"}
 
 
 async def test_a_resumed_session_gets_its_unanswered_publications_again_as_duplicates(
