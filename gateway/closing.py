@@ -94,7 +94,8 @@ class Closer:
         values = slots.take()
         closed = close_slot(self._policy, self._state, start_ms, values)
         symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
-        release = Release(start_ms, symbols, closed.spent.tolist())
+        coarse = closed.coarse.tolist() if closed.coarse.any() else []
+        release = Release(start_ms, symbols, closed.spent.tolist(), coarse)
         await self._thread.insist(self._ledger.close_slot, release, start_ms + slots.slot_ms, closed)
         self._state, self._latest = closed.state, (start_ms, closed)
         self._totals = await self._thread.insist(self._ledger.totals)

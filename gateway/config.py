@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from gateway.privacy import MAX_CELLS, Calibration, Missing, Rounding, levels_within
+from gateway.privacy import MAX_CELLS, Calibration, Missing, Rounding, WhenSpent, levels_within
 from gateway.quantities import Duration, Power, refused
 from gateway.topics import TopicTemplate
 
@@ -203,8 +203,10 @@ class BudgetTable(Table):
         le=1e9,
         description="per household and window, groups included; left out: what the roll costs",
     )
-    when_spent: Literal["hold"] = Field(
-        "hold", description='"hold": the last symbol repeats and costs nothing'
+    when_spent: WhenSpent = Field(
+        WhenSpent.HOLD,
+        description='"hold": the last symbol repeats; "coarsen": as many merged cells as what is left pays for, '
+        'then hold; "withhold": no release until the window turns',
     )
     fresh_feedback: bool = Field(
         default=False, strict=True, description="with feedback: forget what is left over when a window begins"

@@ -5,17 +5,19 @@ Field order is fixed and numbers are written from the codebook's integers; nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from itertools import repeat
+from itertools import chain, compress, islice, repeat
 from typing import NamedTuple
 
 from gateway.mqtt import Publication
 from gateway.policy import Group, PolicyDocument
-from gateway.privacy import Codebook, Policy, Rounding
+from gateway.privacy import Codebook, Policy, Rounding, WhenSpent, merged
 
 _NOT_RETAINED = repeat(False)  # noqa: FBT003 - a column of a table
 _W = 1_000
+COARSE_BITS = 32
+_SYMBOL = (1 << COARSE_BITS) - 1
 _MS_PER_MINUTE = 60_000
 
 
@@ -25,12 +27,14 @@ class Release(NamedTuple):
     start_ms: int
     symbols: list[int]
     spent: list[bool]
+    coarse: list[int] = []  # noqa: RUF012 - never changed; merged cells of the roll, empty where there are none
 
 
 class _Tails(dict[int, bytes]):
     """What follows the slot in a message, by key; rendered when first asked for.
 
-    The key is the symbol, or ``~symbol`` (negative) when her budget is spent.
+    The key is the symbol, or ``~symbol`` (negative) when her budget is spent; above 32 bits stands how many cells
+    were merged.
     """
 
     def __init__(self, render: Callable[[int], str]) -> None:
@@ -54,6 +58,7 @@ class Renderer:
 
     def __init__(self, document: PolicyDocument, policy: Policy) -> None:
         self._slot_ms = document.slot_ms
+        self._withhold = document.when_spent is WhenSpent.WITHHOLD
         books = [_Tails(_household_fields(book)) for book in policy.households.codebooks]
         self._tails = [books[b] for b in document.book_of]
         self._topics = [f"{document.topic}/household/{name}" for name in document.households]
@@ -70,18 +75,26 @@ class Renderer:
         """Return the messages ``start`` to ``stop`` of a slot, in the order of release."""
         head = self._head(release.start_ms)
         keys = [~s if held else s for s, held in zip(release.symbols, release.spent, strict=False)]
+        if release.coarse:
+            keys = [key | cells << COARSE_BITS for key, cells in zip(keys, release.coarse, strict=True)]
         keys += release.symbols[self._roll :]
         payloads = [
             head + tails[key] for tails, key in zip(self._tails[start:stop], keys[start:stop], strict=True)
         ]
         # _make over zip: no Python call per release.
-        return list(
-            map(Publication._make, zip(self._topics[start:stop], payloads, _NOT_RETAINED, strict=False))
+        rows: Iterable[tuple[str, bytes, bool]] = zip(
+            self._topics[start:stop], payloads, _NOT_RETAINED, strict=False
         )
+        if self._withhold and any(release.spent):
+            said = chain((not spent for spent in release.spent), repeat(True))  # noqa: FBT003 - of the groups
+            rows = compress(rows, islice(said, start, None))
+        return list(map(Publication._make, rows))
 
-    def payload(self, place: int, start_ms: int, symbol: int, *, spent: bool = False) -> bytes:
-        """Return the bytes of one release, by its place in the order of release."""
-        return self._head(start_ms) + self._tails[place][~symbol if spent else symbol]
+    def payload(self, place: int, start_ms: int, key: int) -> bytes:
+        """Return the bytes of one release, by its place in the order of release; none where it is withheld."""
+        if key < 0 and self._withhold:
+            return b""
+        return self._head(start_ms) + self._tails[place][key]
 
     def _head(self, start_ms: int) -> bytes:
         begin = datetime.fromtimestamp(start_ms / 1_000, UTC)
@@ -90,7 +103,13 @@ class Renderer:
 
 
 def _household_fields(book: Codebook) -> Callable[[int], str]:
-    return lambda symbol: _symbol_fields(book, symbol, 1)
+    def fields(key: int) -> str:
+        cells, symbol = key >> COARSE_BITS, key & _SYMBOL
+        if cells:
+            return _symbol_fields(merged(book, cells), symbol, 1) + ',"coarse":true'
+        return _symbol_fields(book, symbol, 1)
+
+    return fields
 
 
 def _group_fields(group: Group, book: Codebook, reach: int) -> Callable[[int], str]:

@@ -28,6 +28,7 @@ from gateway.privacy import (
     Reach,
     Rounding,
     Shelf,
+    WhenSpent,
     both_ends,
     from_json,
     group_codebook,
@@ -40,7 +41,7 @@ DEFAULT_LEVELS = 4
 DEFAULT_RANGE_MW = (0, 14_500_000)
 
 
-class Book(msgspec.Struct, frozen=True):
+class Book(msgspec.Struct, frozen=True, omit_defaults=True):
     """A household codebook: ``levels`` symbols over ``[lower, upper]`` mW.
 
     Attributes:
@@ -76,7 +77,7 @@ class Book(msgspec.Struct, frozen=True):
         return both_ends(self.lower, self.upper, self.levels, self.rounding, missing_symbol=missing_symbol)
 
 
-class Group(msgspec.Struct, frozen=True):
+class Group(msgspec.Struct, frozen=True, omit_defaults=True):
     """A group query.
 
     Attributes:
@@ -118,7 +119,7 @@ class Group(msgspec.Struct, frozen=True):
         return np.array(self.weights, np.int64)
 
 
-class PolicyDocument(msgspec.Struct, frozen=True):
+class PolicyDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything public that decides symbols, charges and bytes.
 
     Attributes:
@@ -133,6 +134,7 @@ class PolicyDocument(msgspec.Struct, frozen=True):
         groups: the group queries.
         seed: of dither's public thresholds.
         fresh_windows: whether feedback starts afresh in every budget window.
+        when_spent: what a household releases when her budget is spent.
 
     """
 
@@ -147,9 +149,13 @@ class PolicyDocument(msgspec.Struct, frozen=True):
     groups: tuple[Group, ...]
     seed: str = ""
     fresh_windows: bool = False
+    when_spent: WhenSpent = WhenSpent.HOLD
 
     def encode(self) -> bytes:
-        """Return the document as JSON, the same for equal documents."""
+        """Return the document as JSON, the same for equal documents.
+
+        Defaults are left out: a field that a later version adds does not make an earlier policy another one.
+        """
         return msgspec.json.encode(self)
 
     @classmethod
@@ -184,6 +190,7 @@ class PolicyDocument(msgspec.Struct, frozen=True):
             slots_per_window=self.window_ms // self.slot_ms,
             window=self.window_ms,
             fresh_windows=self.fresh_windows,
+            when_spent=self.when_spent,
         )
 
     def _compiled_groups(self) -> Groups:
@@ -213,6 +220,7 @@ def document_of(config: Config) -> PolicyDocument:
         groups=tuple(_group(group, ids) for group in config.group),
         seed=config.release.seed or config.output.topic,
         fresh_windows=config.budget.fresh_feedback,
+        when_spent=config.budget.when_spent,
     )
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gateway.config import Config, GroupTable, HouseholdTable, SourceTable
 from gateway.policy import Book, PolicyDocument, book_of, document_of, members_of
-from gateway.privacy import Missing, Rounding
+from gateway.privacy import Missing, Rounding, WhenSpent
 from gateway.quantities import written_duration, written_power
 from gateway.topics import TopicTemplate
 
@@ -174,7 +174,7 @@ def _groups(config: Config) -> Iterator[Fault]:
     *(f"{table}.{field}" for table in ("release", "household") for field in _CODEBOOK_FIELDS),
 )
 def _group_cells(config: Config) -> Iterator[Fault]:
-    if not config.household:
+    if not config.household or any(True for _ in _coarsening(config)):
         return
     try:
         document = document_of(config)
@@ -210,6 +210,13 @@ def _joint(config: Config, document: PolicyDocument) -> Iterator[Fault]:
     except ValueError as error:
         remedy = "put her into fewer groups with feedback, or write smaller levels"
         yield Fault("group", [group.name for group in config.group], str(error), remedy)
+
+
+@_rule("budget.when_spent", "slots.missing")
+def _coarsening(config: Config) -> Iterator[Fault]:
+    if config.budget.when_spent is WhenSpent.COARSEN and config.slots.missing is Missing.SYMBOL:
+        problem = 'merged cells have no symbol for silence, which slots.missing = "symbol" needs'
+        yield Fault("budget.when_spent", "coarsen", problem, 'use slots.missing = "hold" or "floor"')
 
 
 @_rule("group.calibration", for_running=True)

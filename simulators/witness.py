@@ -74,5 +74,6 @@ class Witness:
         for (topic, slot), release in parsed.items():
             kind, _, household = topic.removeprefix(f"{self.topic}/").partition("/")
             if kind == "household" and not release.get("spent"):
-                microbits += ceil(1e6 * log2(release["levels"] + reaches.get((household, slot), 0)))
+                together = 0 if release.get("coarse") else reaches.get((household, slot), 0)
+                microbits += ceil(1e6 * log2(release["levels"] + together))
         return microbits / 1e6

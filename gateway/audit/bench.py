@@ -64,6 +64,7 @@ class Outcome(NamedTuple):
     residual: IntArray
     charges: IntArray
     spent: BoolArray
+    coarse: IntArray
 
 
 class Bench:
@@ -103,6 +104,7 @@ class Bench:
             np.concatenate((after.residual[None, :n], after.group_residual.reshape(g, n))),
             closed.charges[:n],
             closed.spent[:n],
+            closed.coarse[:n],
         )
 
     def _policy(self, n: int) -> Policy:

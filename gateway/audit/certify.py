@@ -30,7 +30,7 @@ from gateway.audit.criticals import (
 from gateway.audit.epochs import charged_once
 from gateway.classes import household_classes
 from gateway.ledger import Ledger
-from gateway.messages import Renderer
+from gateway.messages import COARSE_BITS, Renderer
 from gateway.policy import PolicyDocument
 from gateway.privacy import MISSING, IntArray, Missing, Rounding, close_slot, microbits
 
@@ -63,7 +63,8 @@ class ClassCertificate:
         topics: per topic.
         joint: distinct outputs over all topics together, at the most.
         charged: micro-bits that the ledger charges for them, at the least.
-        constant_when_spent: whether one output is left, at no charge, when the budget is spent.
+        constant_when_spent: whether one output is left, at no charge, when the budget is spent; with merged
+            cells (coarsen) no more than are charged, and her groups constant.
         charged_alike: whether what is charged does not depend on the reading.
         bounded: whether what feedback leaves over stays in its interval.
         trials: how many slots were closed.
@@ -219,8 +220,13 @@ class _Counting:
                 start = moment * self._document.slot_ms
                 yield _State(value, 0, start)
             if price:
-                yield _State(value, max(0, budget - price + 1), 0)
-                yield _State(value, budget, 0)
+                for left in self._too_little(price):
+                    yield _State(value, max(0, budget - left), 0)
+
+    def _too_little(self, price: int) -> list[int]:
+        """Return what may be left (micro-bits) when a slot cannot be paid, at which what is done about it changes."""
+        costs = [int(cost) for cost in self._bench.policy.ladder[:_MOST_HELD] if cost < price]
+        return sorted({0, price - 1, *costs, *(cost - 1 for cost in costs if cost)})
 
     def _rows(self) -> Iterator[IntArray]:
         """Yield (g, R) totals: every critical one of each group, and the ends of all together."""
@@ -278,12 +284,22 @@ class _Counting:
         )
         if bool(outcome.spent.any()):
             self._take_spent(codes, outcome)
+        elif bool(outcome.coarse.any()):
+            self._take_coarse(codes, outcome)
         else:
             self._take_active(codes, outcome)
 
     def _take_spent(self, codes: IntArray, outcome: Outcome) -> None:
         rows = codes.reshape(codes.shape[0], codes.shape[1], -1)
         self._constant &= bool(np.all(rows == rows[:, :, :1])) and not bool(outcome.charges.any())
+
+    def _take_coarse(self, codes: IntArray, outcome: Outcome) -> None:
+        rows = codes.reshape(codes.shape[0], codes.shape[1], -1)
+        constant = bool(np.all(rows[1:] == rows[1:, :, :1]))
+        charges = np.unique(outcome.charges)
+        self._constant &= (
+            constant and len(charges) == 1 and microbits(_most_distinct(rows[0])) <= int(charges[0])
+        )
 
     def _take_active(self, codes: IntArray, outcome: Outcome) -> None:
         topics, rows = codes.shape[:2]
@@ -337,16 +353,14 @@ class _Counting:
             if topic == 0
             else len(self._document.households) + self._bench.seats[topic - 1].group
         )
-        keys = (
-            np.where(outcome.spent, ~outcome.symbols[topic], outcome.symbols[topic])
-            if topic == 0
-            else outcome.symbols[topic]
-        )
+        keys = outcome.symbols[topic]
+        if topic == 0:
+            keys = np.where(outcome.spent, ~keys, keys | outcome.coarse << COARSE_BITS)
         distinct, back = np.unique(keys, return_inverse=True)
         names = self._names[topic]
         numbers = []
         for key in distinct.tolist():
-            payload = self._renderer.payload(place, start, ~key if key < 0 else key, spent=key < 0)
+            payload = self._renderer.payload(place, start, key)
             numbers.append(names.setdefault(payload, len(names)))
         return np.array(numbers, np.int64)[back.ravel()]
 

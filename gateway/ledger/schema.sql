@@ -38,6 +38,7 @@ CREATE TABLE outbox (
     start_ms INTEGER PRIMARY KEY REFERENCES slot (start_ms),
     symbols  BLOB NOT NULL,            -- in the order of release, unsigned 32 bit
     spent    BLOB NOT NULL,            -- one bit per household
+    coarse   BLOB NOT NULL,            -- merged cells per household, unsigned 32 bit; empty where none are merged
     sent     INTEGER NOT NULL          -- how many of them the broker has
 ) STRICT;
 

@@ -116,7 +116,8 @@ class Ledger:
         with self._transaction():
             row = (release.start_ms, self._epoch, *counts, int(closed.charges.sum()))
             self._db.execute("INSERT INTO slot VALUES (?, ?, ?, ?, ?, ?)", row)
-            self._db.execute("INSERT INTO outbox VALUES (?, ?, ?, 0)", (release.start_ms, symbols, spent))
+            waiting = (release.start_ms, symbols, spent, np.array(release.coarse, _SYMBOL).tobytes())
+            self._db.execute("INSERT INTO outbox VALUES (?, ?, ?, ?, 0)", waiting)
             self._save(balances, next_ms)
             self._db.execute("DELETE FROM journal WHERE last_ms < ?", (next_ms,))
         self._balances, self._next_ms, self._unwiped = balances, next_ms, True
@@ -131,7 +132,7 @@ class Ledger:
     def outbox(self) -> list[PendingRelease]:
         """Return the releases that are not yet wholly acknowledged, in order."""
         query = (
-            "SELECT start_ms, epoch, households, symbols, spent, sent FROM outbox JOIN slot USING (start_ms)"
+            "SELECT start_ms, epoch, households, symbols, spent, coarse, sent FROM outbox JOIN slot USING (start_ms)"
             " ORDER BY start_ms"
         )
         with explained(self._path):
@@ -258,8 +259,9 @@ class Ledger:
                 raise
 
 
-def _pending(row: tuple[int, int, int, bytes, bytes, int]) -> PendingRelease:
-    start_ms, epoch, households, symbols, spent, sent = row
+def _pending(row: tuple[int, int, int, bytes, bytes, bytes, int]) -> PendingRelease:
+    start_ms, epoch, households, symbols, spent, coarse, sent = row
     marks = np.unpackbits(np.frombuffer(spent, np.uint8), count=households).astype(np.bool_)
-    release = Release(start_ms, np.frombuffer(symbols, _SYMBOL).tolist(), marks.tolist())
+    columns = (np.frombuffer(column, _SYMBOL).tolist() for column in (symbols, coarse))
+    release = Release(start_ms, next(columns), marks.tolist(), next(columns))
     return PendingRelease(epoch, release, sent)

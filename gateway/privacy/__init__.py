@@ -31,6 +31,8 @@ from gateway.privacy.codebooks import (
     blind_band,
     both_ends,
     from_json,
+    merged,
+    middle_cell,
     on_levels,
     to_json,
     uniform,
@@ -60,7 +62,7 @@ from gateway.privacy.groups import (
     reach_of,
 )
 from gateway.privacy.prf import keys_of, threshold
-from gateway.privacy.release import MISSING, Closed, Missing, Policy, State, close_slot
+from gateway.privacy.release import MISSING, Closed, Missing, Policy, State, WhenSpent, close_slot
 
 __all__ = [
     "MAX_CELLS",
@@ -85,6 +87,7 @@ __all__ = [
     "Rounding",
     "Shelf",
     "State",
+    "WhenSpent",
     "additive",
     "blind_band",
     "both_ends",
@@ -104,8 +107,10 @@ __all__ = [
     "intervals",
     "keys_of",
     "levels_within",
+    "merged",
     "microbits",
     "microbits_of",
+    "middle_cell",
     "on_levels",
     "paper_levels",
     "policies",

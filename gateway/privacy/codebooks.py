@@ -199,6 +199,33 @@ def both_ends(
     return with_missing_symbol(book) if missing_symbol else book
 
 
+def middle_cell(merged: IntArray, cells: IntArray | int, levels: IntArray | int) -> IntArray:
+    """Return the fine cell in the middle of each merged one, when ``levels`` cells are merged into ``cells``.
+
+    Fine cell j belongs to merged cell ``⌊j·cells/levels⌋``.
+    """
+    first = -(-merged * levels // cells)
+    last = -(-(merged + 1) * levels // cells) - 1
+    middle: IntArray = (first + last) // 2
+    return middle
+
+
+def merged(book: Codebook, cells: int) -> Codebook:
+    """Return a codebook of so many cells, adjacent ones merged (theory A9); rounded to nearest.
+
+    Raises:
+        ValueError: more cells, none, or there is a symbol for "no reading".
+
+    """
+    if not 1 <= cells <= book.levels or book.missing_symbol:
+        raise ValueError(f"{book.levels} cells do not merge into {cells}")
+    symbols = np.arange(cells)
+    first = -(-symbols[1:] * book.levels // cells)
+    return Codebook(
+        book.lower, book.upper, book.cuts[first - 1], book.values[middle_cell(symbols, cells, book.levels)]
+    )
+
+
 def blind_band(lower: int, upper: int, levels: int, band: tuple[int, int]) -> Codebook:
     """Return a codebook in which ``[band[0], band[1]]`` lies in one cell (theory A6).
 
@@ -337,6 +364,7 @@ class Shelf:
         self.lower = np.array([book.lower for book in codebooks], np.int64)[book_of]
         self.upper = np.array([book.upper for book in codebooks], np.int64)[book_of]
         self.floor = np.array(floors, np.int64)[book_of]
+        self.levels = np.array([book.levels for book in codebooks], np.int64)[book_of]
         roundings = np.array([book.rounding for book in codebooks])[book_of]
         self.feedback: BoolArray = roundings == Rounding.FEEDBACK
         self.dithered: BoolArray = roundings == Rounding.DITHER

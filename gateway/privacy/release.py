@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 
 from gateway.privacy.accounting import Account, BoolArray, IntArray, microbits_of
-from gateway.privacy.codebooks import Shelf
+from gateway.privacy.codebooks import Shelf, middle_cell
 from gateway.privacy.groups import Groups
 
 MISSING: int = int(np.iinfo(np.int64).min)
@@ -37,6 +37,17 @@ class Missing(StrEnum):
     """Her own release says so by symbol 0; her groups take the lower end."""
 
 
+class WhenSpent(StrEnum):
+    """What a household's own release says when her budget does not pay for all her topics any more."""
+
+    HOLD = "hold"
+    """Her last symbol, again."""
+    COARSEN = "coarsen"
+    """As many merged cells as what is left pays for; then her last symbol again (theory A9)."""
+    WITHHOLD = "withhold"
+    """Nothing: no release of hers is published until the window turns."""
+
+
 @dataclass(frozen=True, eq=False)
 class Policy:
     """The public configuration of a roll of n households and g groups.
@@ -52,6 +63,8 @@ class Policy:
         missing: the substitution rule.
         window: the length of a budget window, in the unit of a slot's start.
         fresh_windows: whether feedback forgets what is left over when a window begins.
+        when_spent: what she releases when her budget is spent.
+        ladder: (K,) micro-bits of 1 to K levels, K the most of any household.
 
     """
 
@@ -65,6 +78,8 @@ class Policy:
     missing: Missing
     window: int
     fresh_windows: bool
+    when_spent: WhenSpent
+    ladder: IntArray
 
     @classmethod
     def over(
@@ -77,16 +92,19 @@ class Policy:
         slots_per_window: int = 1,
         window: int = 1,
         fresh_windows: bool = False,
+        when_spent: WhenSpent = WhenSpent.HOLD,
     ) -> Self:
         """Return the policy with its prices; without ``budget`` (micro-bits) every window affords its slots.
 
         Raises:
-            ValueError: the codebooks have a missing symbol where the rule is another, or have none; or a
-                household's joint levels exceed 2^50.
+            ValueError: the codebooks have a missing symbol where the rule is another, or have none; cells that
+                may be merged have one; or a household's joint levels exceed 2^50.
 
         """
         if any(book.missing_symbol != (missing is Missing.SYMBOL) for book in households.codebooks):
             raise ValueError("codebooks carry a missing symbol exactly when the rule is 'symbol'")
+        if when_spent is WhenSpent.COARSEN and missing is Missing.SYMBOL:
+            raise ValueError("merged cells have no symbol for silence: use hold or floor with coarsen")
         reach = groups.reach(households.lower, households.upper)
         levels = joint_household_levels(households, groups, reach)
         price = microbits_of(levels)
@@ -101,6 +119,8 @@ class Policy:
             missing,
             window,
             fresh_windows,
+            when_spent,
+            microbits_of(np.arange(1, 1 + max(book.levels for book in households.codebooks))),
         )
 
     def window_of(self, start: int) -> int:
@@ -151,6 +171,7 @@ class Closed:
         charges: (n,) micro-bits charged.
         group_charges: (g,) micro-bits of capacity towards one member; 0 when all members are spent.
         state: the state after the slot.
+        coarse: (n,) the merged cells that her symbol is one of, 0 where it is one of all. Public.
 
     """
 
@@ -160,6 +181,7 @@ class Closed:
     charges: IntArray
     group_charges: IntArray
     state: State
+    coarse: IntArray
 
 
 def close_slot(policy: Policy, state: State, start: int, values: IntArray) -> Closed:
@@ -181,31 +203,55 @@ def close_slot(policy: Policy, state: State, start: int, values: IntArray) -> Cl
             f"{values.shape} values and a state of {state.held.shape} for a roll of {len(shelf)}"
         )
     active = state.households.affords(window, policy.price, policy.budget)
-    x = _used(policy, state, values, active)
-    symbols, residual = _own(policy, state, start, x, active)
+    coarse = _coarse_levels(policy, policy.budget - state.households.spent_in(window), active)
+    x, constant = _used(policy, state, values)
+    symbols, residual = _own(policy, state, start, np.where(active | (coarse > 0), x, constant), active)
+    symbols, held = _merged(shelf, symbols, coarse)
     group_active = groups.any_member(active)
-    group_symbols, group_residual = _grouped(policy, state, start, x, groups.any_member(~active))
-    charges = np.where(active, policy.price, 0)
+    group_symbols, group_residual = _grouped(
+        policy, state, start, np.where(active, x, constant), groups.any_member(~active)
+    )
+    charges = np.where(active, policy.price, np.where(coarse > 0, policy.ladder[coarse - 1], 0))
     group_charges = np.where(group_active, policy.group_price, 0)
     after = State(
         state.households.charged(window, charges),
         state.groups.charged(window, group_charges),
-        shelf.decode(symbols),
+        held,
         residual,
         group_residual,
     )
-    return Closed(symbols, group_symbols, ~active, charges, group_charges, after)
+    return Closed(symbols, group_symbols, ~active & (coarse == 0), charges, group_charges, after, coarse)
 
 
-def _used(policy: Policy, state: State, values: IntArray, active: BoolArray) -> IntArray:
-    """Return (n,) the one integer per household that all her topics see."""
+def _coarse_levels(policy: Policy, left: IntArray, active: BoolArray) -> IntArray:
+    """Return (n,) the most merged cells that what is left pays for, 0 where none of two or more do (theory A9).
+
+    It depends on counts only. Her groups use her constant: what is left pays for her own release alone, which
+    may even keep all its cells.
+    """
+    if policy.when_spent is not WhenSpent.COARSEN:
+        return np.zeros(len(left), np.int64)
+    levels = np.minimum(np.searchsorted(policy.ladder, left, side="right"), policy.households.levels)
+    return np.where(active | (levels < 2), 0, levels).astype(np.int64)  # noqa: PLR2004 - one cell says nothing
+
+
+def _merged(shelf: Shelf, symbols: IntArray, coarse: IntArray) -> tuple[IntArray, IntArray]:
+    """Return (n,) symbols, of merged cells where ``coarse`` says how many, and the values that they stand for."""
+    cells = np.maximum(coarse, 1)
+    merged = symbols * cells // shelf.levels
+    return np.where(coarse > 0, merged, symbols), shelf.decode(
+        np.where(coarse > 0, middle_cell(merged, cells, shelf.levels), symbols)
+    )
+
+
+def _used(policy: Policy, state: State, values: IntArray) -> tuple[IntArray, IntArray]:
+    """Return (n,) the one integer per household that all her topics see, and the constant for when she is spent."""
     shelf = policy.households
     # The last symbol's value, on today's line: a public constant, whatever changed since.
     constant = np.clip(state.held, shelf.floor, shelf.upper)
     # One public number for a missing reading, the same in all her topics.
     substitute = constant if policy.missing is Missing.HOLD else shelf.floor
-    x = np.where(values == MISSING, substitute, np.clip(values, shelf.lower, shelf.upper))
-    return np.where(active, x, constant)
+    return np.where(values == MISSING, substitute, np.clip(values, shelf.lower, shelf.upper)), constant
 
 
 def _own(
@@ -219,7 +265,7 @@ def _own(
     carried = np.where(carrying, x + residual, x)
     # What is left over never turns a reading into the symbol below the range, "no reading".
     within = np.where(carrying, np.maximum(carried, shelf.lower), carried)
-    symbols = shelf.dither(x, shelf.encode(within), start)
+    symbols = np.where(active, shelf.dither(x, shelf.encode(within), start), shelf.encode(within))
     return symbols, np.where(carrying, carried - shelf.decode(symbols), residual)
 
 
@@ -257,7 +303,7 @@ def joint_household_levels(households: Shelf, groups: Groups, reach: IntArray) -
         ValueError: they exceed 2^50.
 
     """
-    own = np.array([book.levels for book in households.codebooks], np.int64)[households.book_of]
+    own = households.levels
     merged = np.where(households.feedback, 1, own)
     carried = groups.feedback[groups.group_of]
     np.add.at(merged, groups.members[~carried], (reach - 1)[groups.group_of[~carried]])

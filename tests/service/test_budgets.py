@@ -70,3 +70,42 @@ def test_a_budget_that_pays_for_nothing_still_releases_every_slot(
         said = [json.loads(one) for (one,) in of.values()]
         assert [(one["symbol"], one["spent"]) for one in said] == [(0, True)] * 3
     assert gateway.query("SELECT sum(charged_microbits) FROM slot") == 0
+
+
+def test_merged_cells_spend_the_rest_and_withheld_releases_are_not_there(
+    make_gateway: GatewayFactory, mosquitto: Mosquitto, watcher: Watcher
+) -> None:
+    """Three slots in full, then what is left buys 3 merged cells of 4, then her last symbol for free; or silence."""
+    rest = price_of(3, [])
+    budget = {
+        "window": f"{WINDOW}min",
+        "bits": (price_of(4, [REACH]) * 3 + rest) / 1e6,
+        "when_spent": "coarsen",
+    }
+    group = [{"name": "all", "members": ["*"], "levels": REACH}]
+    gateway: Gateway = make_gateway(roll(*NAMES), group=group, budget=budget).start()
+    topic = f"household/{NAMES[0]}"
+    for slot in range(WINDOW + 1):
+        publish(mosquitto.port, [GRID.reading(name, slot, watts(slot, i)) for i, name in enumerate(NAMES)])
+    releases = watcher.wait_for_slots([topic], GRID.starts(0, WINDOW))
+    said = [json.loads(releases[topic][GRID.start(slot)][0]) for slot in range(WINDOW)]
+    assert [one["levels"] for one in said] == [4, 4, 4, 3, 4]
+    assert [one.get("coarse", False) for one in said] == [False] * 3 + [True, False]
+    assert [one.get("spent", False) for one in said] == [False] * 4 + [True]
+    low, high = said[3]["between_w"]
+    used = GRID.power_mw(watts(3, 0)) / 1_000
+    assert (low is None or low <= used) and (high is None or used < high)
+    paid = len(NAMES) * (3 * price_of(4, [REACH]) + rest)
+    assert gateway.query("SELECT sum(charged_microbits) FROM slot") == paid
+
+    gateway.stop()
+    gateway.configure(group=group, budget={**budget, "when_spent": "withhold"})
+    gateway.start()
+    for slot in range(WINDOW + 1, 2 * WINDOW + 2):
+        publish(mosquitto.port, [GRID.reading(name, slot, watts(slot, i)) for i, name in enumerate(NAMES)])
+    group_releases = watcher.wait_for_slots(["group/all"], GRID.starts(0, 2 * WINDOW + 1))["group/all"]
+    assert GRID.start(2 * WINDOW - 1) in group_releases
+    seen = watcher.releases()[topic]
+    assert [GRID.start(slot) in seen for slot in range(WINDOW, 2 * WINDOW + 1)] == [True] * 3 + [
+        False
+    ] * 2 + [True]
