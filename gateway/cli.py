@@ -56,18 +56,20 @@ def main() -> None:
 
 @app.command(epilog="Example: noiseless run /etc/noiseless.toml")
 def run(config: ConfigPath, log_level: LogLevel = Level.INFO) -> None:
-    """Run the gateway until SIGTERM, which drains, commits and keeps the broker's session."""
+    """Run the gateway. SIGTERM drains, commits and keeps the broker's session; SIGHUP reloads the file."""
     from gateway.mqtt import SessionTakenOver
-    from gateway.service import Gateway
+    from gateway.reloading import Requests, serve
 
     configure_logs(log_level)
     loaded = _loaded(config, as_json=False)
 
-    async def serve() -> None:
-        await Gateway(loaded).run(_stop_on_signals())
+    async def serve_until_stopped() -> None:
+        requests = Requests(stop=_stop_on_signals())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, requests.reload.set)
+        await serve(config, loaded, requests)
 
     try:
-        _run_loop(serve())
+        _run_loop(serve_until_stopped())
     except (LedgerError, SessionTakenOver, OSError) as error:
         _log.error("ended by an error", error=str(error))
         raise typer.Exit(EXIT_FAILED) from None
@@ -280,10 +282,6 @@ def _stop_on_signals() -> asyncio.Event:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    loop.add_signal_handler(
-        signal.SIGHUP,
-        lambda: _log.warning("nothing is reloaded in this version", remedy="restart the service"),
-    )
     return stop
 
 
