@@ -6,16 +6,18 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import structlog
 
+from gateway.certificates import seconds_left
 from gateway.clocks import EventSchedule, Schedule, WallClock, WallSchedule
 from gateway.closing import Closer
-from gateway.config import Config
+from gateway.config import Config, Credentials
 from gateway.intake import Intake
 from gateway.ledger import Ledger, LedgerThread
-from gateway.mqtt import Broker, Message, Publication, Session
+from gateway.mqtt import Broker, Message, Publication, Session, TlsFiles
 from gateway.policy import document_of
 from gateway.publishing import Publisher
 from gateway.rules import ledger_path
@@ -66,6 +68,7 @@ class Gateway:
         self.operator.unacknowledged.set_function(lambda: self._session.unacknowledged)
         self.operator.outbox.set_function(lambda: self._publisher.waiting)
         self.operator.connections.set_function(lambda: self._session.connections)
+        self._watch_certificates("broker", config.broker)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until ``stop`` is set, then drain, commit and keep the broker's session.
@@ -150,6 +153,12 @@ class Gateway:
         await asyncio.gather(*work, link, web, return_exceptions=True)
         _log.info("stopped")
 
+    def _watch_certificates(self, table: str, given: Credentials) -> None:
+        for kind, path in (("cert", given.cert_file), ("ca", given.ca_file)):
+            if path is not None:
+                left = self.operator.certificate_expiry.labels(table, kind)
+                left.set_function(partial(seconds_left, path))
+
     def _make_schedule(self, clock: WallClock) -> Schedule:
         slots = self._config.slots
         if slots.clock == "event":
@@ -158,8 +167,7 @@ class Gateway:
 
     def _make_session(self) -> Session:
         config, topic = self._config.broker, self._config.output.topic
-        host, port = config.address
-        broker = Broker(host, port, config.client_id, config.username, _password(config.password_file))
+        broker = _broker("broker", config.address, config.client_id, config, tls=config.tls)
         state = f"{topic}/state"
         return Session(
             broker,
@@ -176,8 +184,10 @@ class Gateway:
         self._intake.receive(messages, sequence, hurry=hurry)
 
 
-def _password(path: Path | None) -> bytes | None:
-    return None if path is None else path.read_bytes().rstrip(b"\r\n")
+def _broker(table: str, address: tuple[str, int], client_id: str, given: Credentials, *, tls: bool) -> Broker:
+    """Return what a session needs to know of the broker that a table configures."""
+    files = TlsFiles(given.ca_file, given.cert_file, given.key_file) if tls else None
+    return Broker(*address, client_id, given.username, given.password_file, files, table)
 
 
 def _token(path: Path | None) -> str | None:

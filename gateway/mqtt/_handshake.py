@@ -24,17 +24,17 @@ _FAILURE = 0x80
 
 _REMEDIES = {
     0x84: "the broker does not speak MQTT 5: enable it there, or use a broker that does",
-    0x85: "the broker does not accept broker.client_id: set another",
-    0x86: "check broker.username and broker.password_file",
-    0x87: "check broker.username and the broker's access rules for broker.client_id",
-    0x8A: "this client is banned: ask the broker's operator about broker.client_id",
-    0x8C: "the broker wants another way to authenticate than broker.username and broker.password_file",
+    0x85: "the broker does not accept {t}.client_id: set another",
+    0x86: "check {t}.username and {t}.password_file",
+    0x87: "check {t}.username and the broker's access rules for {t}.client_id",
+    0x8A: "this client is banned: ask the broker's operator about {t}.client_id",
+    0x8C: "the broker wants another way to authenticate than {t}.username and {t}.password_file",
     0x90: "check output.topic: the broker does not accept the will's topic",
     0x95: "the broker's maximum packet size is too small for CONNECT",
     0x9A: "the broker has retained messages switched off; the state topic needs them",
     0x9B: "the broker does not offer QoS 1; use one that does",
-    0x9C: "check broker.url: the broker says to use another server",
-    0x9D: "check broker.url: the broker has moved",
+    0x9C: "check {t}.url: the broker says to use another server",
+    0x9D: "check {t}.url: the broker has moved",
 }
 
 
@@ -48,12 +48,14 @@ class Refused(ConnectionLost):
         self.remedy = remedy
 
 
-def connect_packet(broker: Broker, will: Publication, will_delay: int) -> ConnectPacket:
+def connect_packet(
+    broker: Broker, password: bytes | None, will: Publication, will_delay: int
+) -> ConnectPacket:
     """Return the CONNECT that resumes our session, or starts it; `will_delay` in seconds."""
     return ConnectPacket(
         broker.client_id,
         username=broker.username,
-        password=broker.password,
+        password=password,
         clean_start=False,
         will=Will(
             will.topic,
@@ -69,11 +71,11 @@ def connect_packet(broker: Broker, will: Publication, will_delay: int) -> Connec
     )
 
 
-def check_connack(connack: ConnAckPacket) -> None:
-    """Raise `Refused` if the broker did not accept the connection."""
+def check_connack(connack: ConnAckPacket, table: str) -> None:
+    """Raise `Refused` if the broker, which `table` configures, did not accept the connection."""
     reason = int(connack.reason_code)
     if reason >= _FAILURE:
-        remedy = _REMEDIES.get(reason, "see the broker's log")
+        remedy = _REMEDIES.get(reason, "see the broker's log").format(t=table)
         raise Refused(f"connection refused ({connack.reason_code.name.lower()})", reason, remedy)
 
 

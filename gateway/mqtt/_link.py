@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +33,10 @@ log = structlog.get_logger()
 
 class TakenOver(ConnectionLost):
     """Another client connected with our client id."""
+
+
+class Unanswered(ConnectionLost):
+    """The connection ended before the broker answered CONNECT."""
 
 
 class DeliveryFailed(Exception):  # noqa: N818 - carries the error
@@ -79,13 +84,24 @@ class Link:
         return 0.0 if self.ready_at is None else self._loop.time() - self.ready_at
 
     async def connect(self) -> None:
-        """Open TCP and the session. Raises `OSError`, `ConnectionLost`."""
+        """Open TCP, TLS and the session. Raises `OSError`, `ConnectionLost`, `CredentialsError`."""
         broker = self._terms.broker
+        password, context = await asyncio.to_thread(_credentials, broker)
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            await self._loop.create_connection(lambda: self._connection, broker.host, broker.port)
-        self._connection.send(connect_packet(broker, self._terms.will, self._terms.will_delay).write())
-        connack = await self._connection.reply(ConnAckPacket)
-        check_connack(connack)
+            await self._loop.create_connection(
+                lambda: self._connection,
+                broker.host,
+                broker.port,
+                ssl=context,
+                server_hostname=broker.host if context else None,
+            )
+        connect = connect_packet(broker, password, self._terms.will, self._terms.will_delay)
+        self._connection.send(connect.write())
+        try:
+            connack = await self._connection.reply(ConnAckPacket)
+        except ConnectionLost as lost:
+            raise Unanswered(str(lost)) from lost.__cause__
+        check_connack(connack, broker.table)
         self.resumed = connack.session_present
         server_keep_alive = connack.server_keep_alive
         self._connection.keep_alive(broker.keep_alive if server_keep_alive is None else server_keep_alive)
@@ -184,6 +200,11 @@ class Link:
             raise _disconnected(packet)
         if type(packet) is not PingRespPacket and not self._connection.answer(packet):
             raise ConnectionLost(f"the broker sent an unexpected {type(packet).__name__}")
+
+
+def _credentials(broker: Broker) -> tuple[bytes | None, ssl.SSLContext | None]:
+    """Read the password and the TLS files as they are now."""
+    return broker.password(), None if broker.tls is None else broker.tls.context()
 
 
 def _disconnected(packet: DisconnectPacket) -> ConnectionLost:

@@ -12,6 +12,7 @@ from gateway.mqtt._flight import Flight
 from gateway.mqtt._inbox import Inbox
 from gateway.mqtt._interface import Broker, Message, Publication, SessionClosed, SessionTakenOver
 from gateway.mqtt._link import DeliveryFailed, Link, TakenOver, Terms
+from gateway.mqtt._tls import CredentialsError
 from gateway.mqtt._window import Window
 
 TAKEOVERS = 5
@@ -209,7 +210,7 @@ class Session:
         except DeliveryFailed as failed:
             log.error("message handler failed", error=type(failed.error).__name__)  # noqa: TRY400 - may quote data
             raise failed.error from None
-        except (ConnectionLost, OSError) as cause:
+        except (ConnectionLost, CredentialsError, OSError) as cause:
             return cause
         return None
 

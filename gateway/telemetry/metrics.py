@@ -154,6 +154,12 @@ class OperatorMetrics:
         self.connections = Gauge(
             "noiseless_operator_connections", "Connects to the broker.", registry=registry
         )
+        self.certificate_expiry = Gauge(
+            "noiseless_operator_certificate_expiry_seconds",
+            "Seconds until a file's first certificate expires; 0: it cannot be read.",
+            ["table", "file"],
+            registry=registry,
+        )
         self.commit_seconds = Histogram(
             "noiseless_operator_commit_seconds", "Time a ledger transaction took.", registry=registry
         )
