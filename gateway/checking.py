@@ -17,7 +17,7 @@ from gateway.config import Config
 from gateway.rules import RULES, SQLITE, Fault
 
 _FILES = ("password_file", "ca_file", "cert_file", "key_file")
-_PATHS = (*(("broker", name) for name in _FILES), ("http", "token_file"))
+_PATHS = (*((table, name) for table in ("broker", "output") for name in _FILES), ("http", "token_file"))
 _CREDENTIALS = re.compile(r".*:.*@", re.DOTALL)
 _SECRET = re.compile("pass|pwd|psk|auth|token|secret|key|cred", re.IGNORECASE)
 _SECRETS_FILES = ("password_file", "token_file", "key_file")

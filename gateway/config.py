@@ -56,6 +56,14 @@ def _broker_url(text: str) -> str:
     return text
 
 
+def _output_url(text: str) -> str:
+    if text == "embedded":
+        raise refused(
+            "the embedded broker is the one of broker.url", "leave output.url out, or name a broker"
+        )
+    return _broker_url(text)
+
+
 def _address(url: str) -> tuple[str, int]:
     parts = urlsplit(url)
     return parts.hostname or "127.0.0.1", parts.port or _DEFAULT_PORTS.get(parts.scheme, 1883)
@@ -339,12 +347,35 @@ class HttpTable(Table):
     )
 
 
-class OutputTable(Table):
+class OutputTable(Credentials):
     """Where releases go."""
 
     topic: Annotated[str, AfterValidator(_no_wildcard)] = Field(
         "noiseless", description="the topic they lie below"
     )
+    url: Annotated[str, AfterValidator(_output_url)] | None = Field(
+        None, description="a broker of their own, as broker.url; left out: they go where readings come from"
+    )
+    client_id: Name | None = Field(
+        None, description='names our session at output.url; left out: broker.client_id with "-out"'
+    )
+    max_pending: int = Field(
+        336,
+        ge=1,
+        le=1_000_000,
+        strict=True,
+        description="slots that wait to be published at most; then as many wait to close, then input waits",
+    )
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port of the receivers' broker, if it is one of their own."""
+        return None if self.url is None else _address(self.url)
+
+    @property
+    def tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.url is not None and _encrypted(self.url)
 
 
 class Config(Table):
@@ -360,3 +391,13 @@ class Config(Table):
     ledger: LedgerTable = LedgerTable()
     http: HttpTable = HttpTable()
     output: OutputTable = OutputTable()
+
+    @property
+    def separate(self) -> bool:
+        """Whether receivers have another broker than the one of raw readings."""
+        return self.output.address not in (None, self.broker.address)
+
+    @property
+    def output_client_id(self) -> str:
+        """The name of our session at the receivers' broker."""
+        return self.output.client_id or f"{self.broker.client_id}-out"

@@ -63,11 +63,21 @@ def warnings(config: Config) -> Iterator[str]:
     if not config.http.listen.startswith(("127.", "localhost:", "[::1]")):
         yield f"http.listen: {config.http.listen} is open to the network, without encryption"
     yield from _expiring("broker", config.broker)
+    yield from _expiring("output", config.output)
+    yield from _about_brokers(config)
+
+
+def _about_brokers(config: Config) -> Iterator[str]:
     if config.broker.url != "embedded":
         yield (
-            "broker: receivers of releases must not read raw topics: set an ACL; and raise mosquitto's"
-            " max_queued_messages, by default it drops silently past 1,000 (deploy/mosquitto.conf)"
+            "broker: raise mosquitto's max_queued_messages, by default it drops silently past 1,000"
+            " (deploy/mosquitto.conf)"
         )
+        if not config.separate:
+            yield (
+                "broker: receivers of releases share it and must not read raw topics: set an ACL"
+                " (deploy/mosquitto.acl), or give them a broker of their own, output.url"
+            )
 
 
 def _expiring(table: str, given: Credentials) -> Iterator[str]:

@@ -255,8 +255,10 @@ def _intervals(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.interval", written_duration(interval), "does not fill a slot", remedy)
 
 
-@_rule("source.topic", "output.topic")
+@_rule("source.topic", "output.topic", "output.url", "broker.url")
 def _loops(config: Config) -> Iterator[Fault]:
+    if config.separate:
+        return
     for i, source in enumerate(config.source):
         if TopicTemplate.parse(source.topic).overlaps(config.output.topic):
             remedy = f"read or publish elsewhere: output.topic is {config.output.topic!r}"
@@ -290,6 +292,25 @@ def _credentials(config: Config) -> Iterator[Fault]:
             "the embedded broker is not installed",
             "pip install 'noiseless[simulate]'",
         )
+
+
+@_rule("output.url", "output.client_id", *(f"output.{field}" for field in Credentials.model_fields))
+def _output(config: Config) -> Iterator[Fault]:
+    if config.output.url is not None:
+        yield from _files("output", config.output, tls=config.output.tls)
+        return
+    for field in ("client_id", *Credentials.model_fields):
+        if (value := getattr(config.output, field)) is not None:
+            remedy = f"set output.url, or leave output.{field} out: releases go to broker.url"
+            yield Fault(f"output.{field}", str(value), "does nothing without output.url", remedy)
+
+
+@_rule("output.url", "output.client_id", "broker.url", "broker.client_id")
+def _sessions(config: Config) -> Iterator[Fault]:
+    own = config.output.address is not None and not config.separate
+    if own and config.output_client_id == config.broker.client_id:
+        problem = "is also broker.client_id, at the same broker"
+        yield Fault("output.client_id", config.output_client_id, problem, "set another, or leave it out")
 
 
 @_rule("http.token_file")

@@ -54,10 +54,10 @@ class Terms:
     broker: Broker
     filters: Sequence[str]
     deliver: Callable[[Sequence[Message], int], None]
-    birth: Publication
-    will: Publication
+    birth: Publication | None
+    will: Publication | None
     will_delay: int
-    fence_topic: str
+    fence_topic: str | None
 
 
 class Link:
@@ -70,11 +70,12 @@ class Link:
         self._flight = flight
         self._loop = asyncio.get_running_loop()
         self._connection = Connection(self._receive, self.pump)
-        self._token = secrets.token_hex(16).encode()
+        self._token = b""
         self._leaving = False
         self._undelivered = 0  # bytes read since the last delivery: a large message takes many reads
         self.ready_at: float | None = None
         self.fenced: asyncio.Future[None] = self._loop.create_future()
+        self.fenced_from = 0.0
         self.malformed = 0
         self.resumed = False
 
@@ -113,12 +114,23 @@ class Link:
     async def subscribe(self) -> None:
         """Subscribe, announce us, and send the fence. Raises `ConnectionLost`."""
         terms = self._terms
-        self._connection.send(subscribe_packet(terms.filters, terms.fence_topic).write())
-        check_suback(await self._connection.reply(SubAckPacket), terms.filters, terms.fence_topic)
+        if terms.filters or terms.fence_topic is not None:
+            self._connection.send(subscribe_packet(terms.filters, terms.fence_topic).write())
+            check_suback(await self._connection.reply(SubAckPacket), terms.filters, terms.fence_topic)
         self.ready_at = self._loop.time()
-        for publication in (terms.birth._replace(retain=True), Publication(terms.fence_topic, self._token)):
-            self._flight.submit_urgent(publication).done.add_done_callback(_report)
-        self.pump()
+        if terms.birth is not None:
+            self._announce(terms.birth._replace(retain=True))
+        self.fence()
+
+    def fence(self) -> None:
+        """Send a token that comes back behind all that the broker holds for us now; `fenced` then is done."""
+        self.fenced.cancel()
+        self.fenced, self.fenced_from = self._loop.create_future(), self._loop.time()
+        if self._terms.fence_topic is None:
+            self.fenced.set_result(None)
+            return
+        self._token = secrets.token_hex(16).encode()
+        self._announce(Publication(self._terms.fence_topic, self._token))
 
     async def serve(self) -> None:
         """Wait for the end; returns if we closed, else raises its cause."""
@@ -143,11 +155,12 @@ class Link:
         """Publish the will's payload ourselves, then disconnect and leave the session to the broker."""
         self._leaving = True
         self._connection.hold(held=False)
-        call = self._flight.submit_urgent(self._terms.will._replace(retain=True))
-        self.pump()
-        await asyncio.wait(
-            (call.done, self._connection.ended), timeout=FAREWELL_TIMEOUT, return_when="FIRST_COMPLETED"
-        )
+        if self._terms.will is not None:
+            call = self._flight.submit_urgent(self._terms.will._replace(retain=True))
+            self.pump()
+            await asyncio.wait(
+                (call.done, self._connection.ended), timeout=FAREWELL_TIMEOUT, return_when="FIRST_COMPLETED"
+            )
         self._connection.send(DisconnectPacket().write())
         self._connection.close()
         await asyncio.wait((self._connection.ended,), timeout=FAREWELL_TIMEOUT)
@@ -190,6 +203,10 @@ class Link:
             raise DeliveryFailed(error) from error
         if self._inbox.full:
             self._connection.hold(held=True)
+
+    def _announce(self, publication: Publication) -> None:
+        self._flight.submit_urgent(publication).done.add_done_callback(_report)
+        self.pump()
 
     def _fence(self, token: bytes) -> None:
         if token == self._token and not self.fenced.done():
