@@ -16,10 +16,11 @@ from pydantic_core import ErrorDetails
 from gateway.config import Config
 from gateway.rules import RULES, SQLITE, Fault
 
-_PATHS = (("broker", "password_file"), ("http", "token_file"))
+_FILES = ("password_file", "ca_file", "cert_file", "key_file")
+_PATHS = (*((table, name) for table in ("broker", "output") for name in _FILES), ("http", "token_file"))
 _CREDENTIALS = re.compile(r".*:.*@", re.DOTALL)
 _SECRET = re.compile("pass|pwd|psk|auth|token|secret|key|cred", re.IGNORECASE)
-_SECRETS_FILES = ("password_file", "token_file")
+_SECRETS_FILES = ("password_file", "token_file", "key_file")
 _SHOWN_DEPTH = 3
 _REMEDIES = {
     "missing": "add it: {description}",

@@ -9,15 +9,18 @@ import structlog
 
 from gateway.classes import group_classes, household_classes
 from gateway.clocks import Schedule
-from gateway.ledger import Ledger, LedgerThread, PendingRelease
+from gateway.intake import Intake
+from gateway.ledger import Ledger, LedgerThread
 from gateway.messages import Release
 from gateway.mqtt import Session
+from gateway.outbox import Outbox
 from gateway.policy import PolicyDocument
 from gateway.privacy import MISSING, CapacityBound, Closed, Policy, State, capacity_bound, close_slot
 from gateway.slots import OpenSlots
 from gateway.telemetry import Bounds, OperatorMetrics
 
 _log = structlog.get_logger()
+_LOOK_S = 1.0
 
 
 class Closer:
@@ -29,10 +32,10 @@ class Closer:
         state: what the latest slot left.
         ledger: charges.
         thread: runs the ledger.
+        outbox: counts what is decided and not published.
         metrics: counts for the operator.
 
     Attributes:
-        releases: decided slots, for the publisher.
         busy: held while a slot closes.
 
     """
@@ -45,6 +48,7 @@ class Closer:
         *,
         ledger: Ledger,
         thread: LedgerThread,
+        outbox: Outbox,
         metrics: OperatorMetrics,
     ) -> None:
         self._document = document
@@ -52,6 +56,7 @@ class Closer:
         self._state = state
         self._ledger = ledger
         self._thread = thread
+        self._outbox = outbox
         self._metrics = metrics
         self._classes = household_classes(document, policy)
         self._groups = group_classes(document, policy)
@@ -60,15 +65,18 @@ class Closer:
         self._leakage = {label: book.leakage_bits() for label, book in books}
         self._totals = ledger.totals()
         self._latest: tuple[int, Closed] | None = None
-        self.releases: asyncio.Queue[PendingRelease] = asyncio.Queue()
+        self._behind = False
         self.busy = asyncio.Lock()
 
-    async def run(self, slots: OpenSlots, schedule: Schedule, session: Session, catch_up_s: float) -> None:
-        """Close slots for ever, when they are due and the broker's backlog is in."""
+    async def run(
+        self, slots: OpenSlots, schedule: Schedule, intake: Intake, session: Session, catch_up_s: float
+    ) -> None:
+        """Close slots for ever, when they are due, there is room for them, and the input's backlog is in."""
         while True:
             await schedule.wait(slots.next_slot)
+            await self._wait_for_room(slots, schedule, intake, session)
             await session.wait_caught_up(catch_up_s)
-            while schedule.due(slots.next_slot):
+            while schedule.due(slots.next_slot) and not self._outbox.full:
                 async with self.busy:
                     await self._close_next(slots)
                 # Closing many slots in a row must not starve the link.
@@ -89,6 +97,31 @@ class Closer:
             self._policy.budget,
         )
 
+    async def _wait_for_room(
+        self, slots: OpenSlots, schedule: Schedule, intake: Intake, session: Session
+    ) -> None:
+        """Return when the outbox has room; input waits at its broker if as many slots again are due."""
+        held = False
+        while self._outbox.full or (held and not self._outbox.relieved):
+            self._say_behind()
+            if not held and schedule.due(slots.next_slot + self._outbox.most):
+                held = True
+                intake.hold(held=True)
+                _log.warning("input waits at its broker", due_slots=self._outbox.most)
+            await self._outbox.changed(_LOOK_S)
+        if held:
+            # What came meanwhile is still at the broker: no slot closes before it is in.
+            intake.hold(held=False)
+            session.fence()
+            _log.info("input flows again")
+        self._behind = self._behind and not self._outbox.relieved
+
+    def _say_behind(self) -> None:
+        if not self._behind:
+            self._behind = True
+            remedy = "see why the broker does not take releases; output.max_pending bounds what waits"
+            _log.warning("releases wait, no slot closes", waiting_slots=self._outbox.slots, remedy=remedy)
+
     async def _close_next(self, slots: OpenSlots) -> None:
         start_ms = slots.next_slot * slots.slot_ms
         values = slots.take()
@@ -97,10 +130,10 @@ class Closer:
         coarse = closed.coarse.tolist() if closed.coarse.any() else []
         release = Release(start_ms, symbols, closed.spent.tolist(), coarse)
         await self._thread.insist(self._ledger.close_slot, release, start_ms + slots.slot_ms, closed)
+        self._outbox.add(len(symbols))
         self._state, self._latest = closed.state, (start_ms, closed)
         self._totals = await self._thread.insist(self._ledger.totals)
         self._metrics.substituted.inc(int(np.count_nonzero((values == MISSING) & ~closed.spent)))
-        self.releases.put_nowait(PendingRelease(self._ledger.epoch, release, 0))
         _log.debug("slot closed", slot_ms=start_ms)
 
     def _capacity(self, start_ms: int, closed: Closed) -> dict[str, CapacityBound]:

@@ -18,7 +18,7 @@ from gateway.topics import TopicTemplate
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
-_DEFAULT_PORT = 1883
+_DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 _MAX_PORT = 65_535
 
 
@@ -41,21 +41,36 @@ def _pointer(text: str) -> str:
 def _broker_url(text: str) -> str:
     if text == "embedded":
         return text
-    remedy = 'write "mqtt://HOST:PORT", as in "mqtt://127.0.0.1:1883", or "embedded"'
+    remedy = 'write "mqtt://HOST:PORT", as in "mqtt://127.0.0.1:1883", "mqtts://HOST:PORT", or "embedded"'
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
         raise refused("not a broker's address", remedy) from None
-    if parts.scheme == "mqtts":
-        raise refused("TLS is not available in this version", 'use "mqtt://" on a network you trust')
     if parts.username or parts.password:
         raise refused(
-            "credentials in the address end up in logs", "set broker.username and broker.password_file"
+            "credentials in the address end up in logs", "set username and password_file in this table"
         )
-    if parts.scheme != "mqtt" or not parts.hostname or port == 0 or parts.path not in ("", "/"):
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or port == 0 or parts.path not in ("", "/"):
         raise refused("not a broker's address", remedy)
     return text
+
+
+def _output_url(text: str) -> str:
+    if text == "embedded":
+        raise refused(
+            "the embedded broker is the one of broker.url", "leave output.url out, or name a broker"
+        )
+    return _broker_url(text)
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "127.0.0.1", parts.port or _DEFAULT_PORTS.get(parts.scheme, 1883)
+
+
+def _encrypted(url: str) -> bool:
+    return urlsplit(url).scheme == "mqtts"
 
 
 def _listen(text: str) -> str:
@@ -114,23 +129,40 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class BrokerTable(Table):
+class Credentials(Table):
+    """Who we are at a broker, and whom we trust there. The files are read anew at each connect."""
+
+    username: str | None = Field(None, description="the user at the broker")
+    password_file: Path | None = Field(None, description="a file that holds the password, and nothing else")
+    ca_file: Path | None = Field(
+        None, description="with mqtts://: the authorities to trust, PEM; left out: the system's"
+    )
+    cert_file: Path | None = Field(
+        None, description="with mqtts://: our certificate and its chain, PEM, where the broker asks for one"
+    )
+    key_file: Path | None = Field(None, description="its private key, PEM, without a passphrase")
+
+
+class BrokerTable(Credentials):
     """Where raw readings come from."""
 
     url: Annotated[str, AfterValidator(_broker_url)] = Field(
-        "mqtt://127.0.0.1:1883", description='the broker of raw readings: "mqtt://HOST:PORT", or "embedded"'
+        "mqtt://127.0.0.1:1883",
+        description='the broker of raw readings: "mqtt://HOST:PORT", "mqtts://HOST:PORT" (TLS), or "embedded"',
     )
     client_id: Name = Field(
         "noiseless", description="names the persistent session; no other client may use it"
     )
-    username: str | None = Field(None, description="the user at the broker")
-    password_file: Path | None = Field(None, description="a file that holds the password, and nothing else")
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and port of the broker."""
-        parts = urlsplit(self.url)
-        return parts.hostname or "127.0.0.1", parts.port or _DEFAULT_PORT
+        return _address(self.url)
+
+    @property
+    def tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return _encrypted(self.url)
 
 
 class SlotsTable(Table):
@@ -317,12 +349,35 @@ class HttpTable(Table):
     )
 
 
-class OutputTable(Table):
+class OutputTable(Credentials):
     """Where releases go."""
 
     topic: Annotated[str, AfterValidator(_no_wildcard)] = Field(
         "noiseless", description="the topic they lie below"
     )
+    url: Annotated[str, AfterValidator(_output_url)] | None = Field(
+        None, description="a broker of their own, as broker.url; left out: they go where readings come from"
+    )
+    client_id: Name | None = Field(
+        None, description='names our session at output.url; left out: broker.client_id with "-out"'
+    )
+    max_pending: int = Field(
+        336,
+        ge=1,
+        le=1_000_000,
+        strict=True,
+        description="slots that wait to be published at most; then as many wait to close, then input waits",
+    )
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port of the receivers' broker, if it is one of their own."""
+        return None if self.url is None else _address(self.url)
+
+    @property
+    def tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.url is not None and _encrypted(self.url)
 
 
 class Config(Table):
@@ -338,3 +393,13 @@ class Config(Table):
     ledger: LedgerTable = LedgerTable()
     http: HttpTable = HttpTable()
     output: OutputTable = OutputTable()
+
+    @property
+    def separate(self) -> bool:
+        """Whether receivers have another broker than the one of raw readings."""
+        return self.output.address not in (None, self.broker.address)
+
+    @property
+    def output_client_id(self) -> str:
+        """The name of our session at the receivers' broker."""
+        return self.output.client_id or f"{self.broker.client_id}-out"

@@ -53,6 +53,7 @@ class Intake:
         self._hurry = asyncio.Event()
         self._heard = asyncio.Event()
         self.slots: OpenSlots | None = None
+        self._held = False
 
     def replay(self, readings: Readings) -> None:
         """Enter the journal's readings, which are durable already, before the first slot is opened."""
@@ -101,9 +102,16 @@ class Intake:
             await self.commit(session.acknowledge)
             await self._thread.insist(self._ledger.wipe)
 
+    def hold(self, *, held: bool) -> None:
+        """Leave input unacknowledged, so that its broker keeps it; or go on."""
+        self._held = held
+        self._hurry.set()
+
     async def commit(self, acknowledge: Callable[[int], None]) -> None:
         """Make all that was received durable, then acknowledge it; one commit at a time."""
         async with self._committing:
+            if self._held:
+                return
             sequence, batches = self._sequence, self._pending
             self._pending = []
             pending = self._still_open(Readings.joined(batches))

@@ -10,6 +10,7 @@ import structlog
 from gateway.ledger import Ledger, LedgerThread, PendingRelease
 from gateway.messages import Renderer
 from gateway.mqtt import Publication, PublishRefused, Session
+from gateway.outbox import Outbox
 
 _log = structlog.get_logger()
 # After so many acknowledged releases of a slot the ledger remembers how far it came.
@@ -18,45 +19,42 @@ _RETRY_S = 5.0
 
 
 class Publisher:
-    """Publishes decided slots.
+    """Publishes decided slots, from the ledger: what waits costs no memory.
 
     Args:
-        ledger: knows the outbox and every epoch's policy.
+        ledger: keeps the outbox and every epoch's policy.
         thread: runs the ledger.
-        session: the link to the broker.
-
-    Attributes:
-        waiting: releases that were decided and not yet acknowledged.
+        outbox: counts what waits.
+        session: the link to the receivers' broker.
 
     """
 
-    def __init__(self, ledger: Ledger, thread: LedgerThread, session: Session) -> None:
+    def __init__(self, ledger: Ledger, thread: LedgerThread, outbox: Outbox, session: Session) -> None:
         self._ledger = ledger
         self._thread = thread
         self._session = session
+        self._outbox = outbox
         self._renderers: dict[int, Renderer] = {}
-        self.waiting = 0
 
-    async def run(self, releases: asyncio.Queue[PendingRelease]) -> None:
-        """Publish for ever: what the ledger still holds, then what is decided."""
-        for pending in await self._thread.insist(self._ledger.outbox):
-            releases.put_nowait(pending)
+    async def run(self) -> None:
+        """Publish for ever what the ledger's outbox holds, in order."""
         while True:
-            pending = await releases.get()
+            await self._outbox.filled()
+            pending = await self._thread.insist(self._ledger.oldest)
+            assert pending is not None, "a slot is counted after it is durable"
             await self._publish(pending)
-            releases.task_done()
+            self._outbox.delivered()
 
     async def _publish(self, pending: PendingRelease) -> None:
         renderer = await self._renderer(pending.epoch)
         start_ms = pending.release.start_ms
         for start in range(pending.sent, len(renderer), _CHUNK):
             chunk = renderer.render(pending.release, start, start + _CHUNK)
-            self.waiting = len(renderer) - start
             await self._deliver(chunk)
+            self._outbox.sent(len(chunk))
             if start + _CHUNK < len(renderer):
                 await self._thread.insist(self._ledger.sent, start_ms, start + _CHUNK)
         await self._thread.insist(self._ledger.delivered, start_ms)
-        self.waiting = 0
 
     async def _deliver(self, publications: Sequence[Publication]) -> None:
         """Return when the broker has all of them; what it refuses is offered again."""

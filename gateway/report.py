@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gateway.certificates import seconds_left
 from gateway.classes import GroupClass, HouseholdClass, group_classes, household_classes
-from gateway.config import Config
+from gateway.config import Config, Credentials
 from gateway.ledger import Statement
 from gateway.policy import document_of
 from gateway.privacy import MICROBITS_PER_BIT, Codebook, IntArray
@@ -20,6 +21,8 @@ from gateway.rules import Fault, speakers
 from gateway.tables import cell, table
 
 _MS_PER_DAY = 86_400_000
+_S_PER_DAY = 86_400
+_SOON_DAYS = 14
 _W = 1_000
 _SPREAD: dict[str, Callable[[np.ndarray[Any, Any]], Any]] = {
     "min": np.min,
@@ -59,11 +62,30 @@ def warnings(config: Config) -> Iterator[str]:
         yield f"source: none speaks for {len(unheard)} households, the first is {unheard[0]}"
     if not config.http.listen.startswith(("127.", "localhost:", "[::1]")):
         yield f"http.listen: {config.http.listen} is open to the network, without encryption"
+    yield from _expiring("broker", config.broker)
+    yield from _expiring("output", config.output)
+    yield from _about_brokers(config)
+
+
+def _about_brokers(config: Config) -> Iterator[str]:
     if config.broker.url != "embedded":
         yield (
-            "broker: receivers of releases must not read raw topics: set an ACL; and raise mosquitto's"
-            " max_queued_messages, by default it drops silently past 1,000 (deploy/mosquitto.conf)"
+            "broker: raise mosquitto's max_queued_messages, by default it drops silently past 1,000"
+            " (deploy/mosquitto.conf)"
         )
+        if not config.separate:
+            yield (
+                "broker: receivers of releases share it and must not read raw topics: set an ACL"
+                " (deploy/mosquitto.acl), or give them a broker of their own, output.url"
+            )
+
+
+def _expiring(table: str, given: Credentials) -> Iterator[str]:
+    for field in ("cert_file", "ca_file"):
+        path = getattr(given, field)
+        if path is not None and (days := seconds_left(path) / _S_PER_DAY) < _SOON_DAYS:
+            when = f"expires in {days:.0f} days" if days > 0 else "has expired"
+            yield f"{table}.{field}: {when}: renew {path}; the next connect uses it"
 
 
 def budget_report(statement: Statement, household: str | None = None) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.config import Config, GroupTable, HouseholdTable, SourceTable
+from gateway.config import Config, Credentials, GroupTable, HouseholdTable, SourceTable
+from gateway.mqtt import CredentialsError, TlsFiles
 from gateway.policy import Book, PolicyDocument, book_of, document_of, members_of
 from gateway.privacy import Missing, Rounding, WhenSpent
 from gateway.quantities import written_duration, written_power
@@ -261,8 +262,10 @@ def _intervals(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.interval", written_duration(interval), "does not fill a slot", remedy)
 
 
-@_rule("source.topic", "output.topic")
+@_rule("source.topic", "output.topic", "output.url", "broker.url")
 def _loops(config: Config) -> Iterator[Fault]:
+    if config.separate:
+        return
     for i, source in enumerate(config.source):
         if TopicTemplate.parse(source.topic).overlaps(config.output.topic):
             remedy = f"read or publish elsewhere: output.topic is {config.output.topic!r}"
@@ -286,9 +289,9 @@ def _speakers(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.households", source.households, problem, remedy)
 
 
-@_rule("broker.url", "broker.password_file")
-def _password(config: Config) -> Iterator[Fault]:
-    yield from _unreadable("broker.password_file", config.broker.password_file)
+@_rule("broker.url", *(f"broker.{field}" for field in Credentials.model_fields))
+def _credentials(config: Config) -> Iterator[Fault]:
+    yield from _files("broker", config.broker, tls=config.broker.tls)
     if config.broker.url == "embedded" and find_spec("iotcore") is None:
         yield Fault(
             "broker.url",
@@ -296,6 +299,25 @@ def _password(config: Config) -> Iterator[Fault]:
             "the embedded broker is not installed",
             "pip install 'noiseless[simulate]'",
         )
+
+
+@_rule("output.url", "output.client_id", *(f"output.{field}" for field in Credentials.model_fields))
+def _output(config: Config) -> Iterator[Fault]:
+    if config.output.url is not None:
+        yield from _files("output", config.output, tls=config.output.tls)
+        return
+    for field in ("client_id", *Credentials.model_fields):
+        if (value := getattr(config.output, field)) is not None:
+            remedy = f"set output.url, or leave output.{field} out: releases go to broker.url"
+            yield Fault(f"output.{field}", str(value), "does nothing without output.url", remedy)
+
+
+@_rule("output.url", "output.client_id", "broker.url", "broker.client_id")
+def _sessions(config: Config) -> Iterator[Fault]:
+    own = config.output.address is not None and not config.separate
+    if own and config.output_client_id == config.broker.client_id:
+        problem = "is also broker.client_id, at the same broker"
+        yield Fault("output.client_id", config.output_client_id, problem, "set another, or leave it out")
 
 
 @_rule("http.token_file")
@@ -330,6 +352,34 @@ def _repeats(table: str, field: str, names: list[str]) -> Iterator[Fault]:
         if times > 1:
             places = [i for i, other in enumerate(names) if other == name]
             yield Fault(f"{table}.{places[1]}.{field}", name, f"stands {times} times", "keep one of them")
+
+
+def _files(table: str, given: Credentials, *, tls: bool) -> Iterator[Fault]:
+    """Yield what is wrong with the files of a connection, which is encrypted if ``tls``."""
+    yield from _unreadable(f"{table}.password_file", given.password_file)
+    files = TlsFiles(given.ca_file, given.cert_file, given.key_file)
+    for field in ("ca_file", "cert_file", "key_file"):
+        if not tls and (path := getattr(files, field)):
+            remedy = f"write mqtts:// into {table}.url, or leave {table}.{field} out"
+            yield Fault(f"{table}.{field}", str(path), "does nothing without TLS", remedy)
+    if (files.cert_file is None) != (files.key_file is None):
+        there, wanting = ("cert_file", "key_file") if files.cert_file else ("key_file", "cert_file")
+        problem = f"a certificate needs its key: {table}.{wanting} is missing"
+        yield Fault(
+            f"{table}.{there}",
+            str(getattr(files, there)),
+            problem,
+            f"set {table}.{wanting}, or leave both out",
+        )
+    if tls:
+        yield from _unusable(table, files)
+
+
+def _unusable(table: str, files: TlsFiles) -> Iterator[Fault]:
+    try:
+        files.context()
+    except CredentialsError as error:
+        yield Fault(f"{table}.{error.field}", str(getattr(files, error.field)), error.problem, error.remedy)
 
 
 def _unreadable(field: str, path: Path | None) -> Iterator[Fault]:

@@ -6,16 +6,19 @@ import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import structlog
 
+from gateway.certificates import seconds_left
 from gateway.clocks import EventSchedule, Schedule, WallClock, WallSchedule
 from gateway.closing import Closer
-from gateway.config import Config
+from gateway.config import Config, Credentials
 from gateway.intake import Intake
 from gateway.ledger import Ledger, LedgerThread
-from gateway.mqtt import Broker, Message, Publication, Session
+from gateway.mqtt import Broker, Message, Publication, Session, TlsFiles
+from gateway.outbox import Outbox
 from gateway.policy import document_of
 from gateway.publishing import Publisher
 from gateway.rules import ledger_path
@@ -51,7 +54,10 @@ class Gateway:
         self._thread = LedgerThread(self.operator.commit_seconds.observe)
         self._ledger = Ledger(ledger_path(config))
         self._standing = self._ledger.enter(document, policy)
-        self._session = self._make_session()
+        self._outbox = Outbox(config.output.max_pending, *self._ledger.waiting())
+        self._session, self._output = self._make_sessions()
+        self._sessions = dict.fromkeys((self._session, self._output))  # one, if they are the same
+        self._surprised = False
         self._intake = Intake(self._sources, self._schedule, self._ledger, self._thread, self.operator)
         self._closer = Closer(
             document,
@@ -59,13 +65,12 @@ class Gateway:
             self._standing.state,
             ledger=self._ledger,
             thread=self._thread,
+            outbox=self._outbox,
             metrics=self.operator,
         )
-        self._publisher = Publisher(self._ledger, self._thread, self._session)
+        self._publisher = Publisher(self._ledger, self._thread, self._outbox, self._output)
         self.public = PublicMetrics(self._closer.bounds)
-        self.operator.unacknowledged.set_function(lambda: self._session.unacknowledged)
-        self.operator.outbox.set_function(lambda: self._publisher.waiting)
-        self.operator.connections.set_function(lambda: self._session.connections)
+        self._watch()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until ``stop`` is set, then drain, commit and keep the broker's session.
@@ -92,27 +97,31 @@ class Gateway:
 
     def readiness(self) -> dict[str, bool]:
         """Return what must hold for the gateway to be ready."""
-        return {"subscribed": self._session.ready, "ledger_writable": self._thread.writable}
+        return {
+            "subscribed": self._session.ready,
+            "output_connected": self._output.ready,
+            "ledger_writable": self._thread.writable,
+        }
 
     async def _serve(self, stop: asyncio.Event, server: Server) -> None:
-        link = asyncio.create_task(self._session.run())
+        links = [asyncio.create_task(session.run()) for session in self._sessions]
         web = asyncio.create_task(server.run_until(stop))
         commit_s = self._config.ledger.commit / 1_000
         work = [
             asyncio.create_task(self._intake.commit_every(commit_s, self._session)),
-            asyncio.create_task(self._publisher.run(self._closer.releases)),
+            asyncio.create_task(self._publisher.run()),
             asyncio.create_task(self._close_slots()),
         ]
         stopped = asyncio.create_task(stop.wait())
         try:
-            done, _ = await asyncio.wait([link, web, *work, stopped], return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait([*links, web, *work, stopped], return_when=asyncio.FIRST_COMPLETED)
             if stopped in done:
                 await self._drain(work)
             else:
                 done.pop().result()
         finally:
             stop.set()
-            await self._end([*work, stopped], link, web)
+            await self._end([*work, stopped], [*links, web])
 
     async def _close_slots(self) -> None:
         slot_ms = self._config.slots.length
@@ -125,7 +134,7 @@ class Gateway:
         slots = OpenSlots(slot_ms, self._sources.parts, -(-next_ms // slot_ms))
         self._intake.open(slots)
         catch_up_s = self._config.slots.catch_up / 1_000
-        await self._closer.run(slots, self._schedule, self._session, catch_up_s)
+        await self._closer.run(slots, self._schedule, self._intake, self._session, catch_up_s)
 
     async def _drain(self, work: Sequence[asyncio.Task[None]]) -> None:
         """Finish the slot that is closing, make all input durable, and publish what was decided."""
@@ -134,21 +143,36 @@ class Gateway:
             async with asyncio.timeout(_DRAIN_S), self._closer.busy:
                 work[-1].cancel()
                 await self._intake.commit(self._session.acknowledge)
-                if self._session.ready:
-                    await self._closer.releases.join()
+                if self._output.ready:
+                    await self._outbox.emptied()
         except TimeoutError:
             _log.warning(
-                "not all is published", waiting=self._publisher.waiting, note="the next start goes on with it"
+                "not all is published", waiting=self._outbox.releases, note="the next start goes on with it"
             )
 
-    async def _end(
-        self, work: Sequence[asyncio.Task[object]], link: asyncio.Task[None], web: asyncio.Task[None]
-    ) -> None:
+    async def _end(self, work: Sequence[asyncio.Task[object]], serving: Sequence[asyncio.Task[None]]) -> None:
         for task in work:
             task.cancel()
-        await self._session.stop()
-        await asyncio.gather(*work, link, web, return_exceptions=True)
+        await asyncio.gather(*(session.stop() for session in self._sessions))
+        await asyncio.gather(*work, *serving, return_exceptions=True)
         _log.info("stopped")
+
+    def _watch(self) -> None:
+        """Let the operator's gauges look at the parts when they are asked."""
+        gauges = self.operator
+        gauges.unacknowledged.set_function(lambda: self._session.unacknowledged)
+        gauges.outbox.set_function(lambda: self._outbox.releases)
+        gauges.outbox_slots.set_function(lambda: self._outbox.slots)
+        gauges.connections.set_function(lambda: self._session.connections)
+        gauges.output_connections.set_function(lambda: self._output.connections)
+        self._watch_certificates("broker", self._config.broker)
+        self._watch_certificates("output", self._config.output)
+
+    def _watch_certificates(self, table: str, given: Credentials) -> None:
+        for kind, path in (("cert", given.cert_file), ("ca", given.ca_file)):
+            if path is not None:
+                left = self.operator.certificate_expiry.labels(table, kind)
+                left.set_function(partial(seconds_left, path))
 
     def _make_schedule(self, clock: WallClock) -> Schedule:
         slots = self._config.slots
@@ -156,19 +180,32 @@ class Gateway:
             return EventSchedule(slots.length // self._sources.parts, slots.length, slots.grace)
         return WallSchedule(clock, slots.length, slots.grace, slots.skew)
 
-    def _make_session(self) -> Session:
-        config, topic = self._config.broker, self._config.output.topic
-        host, port = config.address
-        broker = Broker(host, port, config.client_id, config.username, _password(config.password_file))
-        state = f"{topic}/state"
-        return Session(
-            broker,
-            filters=self._sources.filters,
-            deliver=self._deliver,
-            birth=Publication(state, b'{"state":"online"}', retain=True),
-            will=Publication(state, b'{"state":"offline"}', retain=True),
-            fence_topic=f"{topic}/fence/{config.client_id}",
+    def _make_sessions(self) -> tuple[Session, Session]:
+        """Return the session of readings and that of releases: one, unless they have a broker of their own."""
+        given, output = self._config.broker, self._config.output
+        broker = _broker("broker", given.address, given.client_id, given, tls=given.tls)
+        fence = f"{output.topic}/fence/{given.client_id}"
+        birth = Publication(f"{output.topic}/state", b'{"state":"online"}', retain=True)
+        will = birth._replace(payload=b'{"state":"offline"}')
+        filters = self._sources.filters
+        if output.address is None:
+            both = Session(
+                broker, filters=filters, deliver=self._deliver, birth=birth, will=will, fence_topic=fence
+            )
+            return both, both
+        receivers = _broker("output", output.address, self._config.output_client_id, output, tls=output.tls)
+        return (
+            Session(broker, filters=filters, deliver=self._deliver, fence_topic=fence),
+            Session(receivers, filters=(), deliver=self._pass_over, birth=birth, will=will),
         )
+
+    def _pass_over(self, messages: Sequence[Message], sequence: int) -> None:
+        """Acknowledge what nobody asked for: an earlier client of this name left subscriptions behind."""
+        self._output.acknowledge(sequence)
+        if messages and not self._surprised:
+            self._surprised = True
+            remedy = "an earlier client of this name subscribed: set another output.client_id"
+            _log.warning("messages from the broker of releases", count=len(messages), remedy=remedy)
 
     def _deliver(self, messages: Sequence[Message], sequence: int) -> None:
         # Half a window unacknowledged: the broker will soon wait for us.
@@ -176,8 +213,10 @@ class Gateway:
         self._intake.receive(messages, sequence, hurry=hurry)
 
 
-def _password(path: Path | None) -> bytes | None:
-    return None if path is None else path.read_bytes().rstrip(b"\r\n")
+def _broker(table: str, address: tuple[str, int], client_id: str, given: Credentials, *, tls: bool) -> Broker:
+    """Return what a session needs to know of the broker that a table configures."""
+    files = TlsFiles(given.ca_file, given.cert_file, given.key_file) if tls else None
+    return Broker(*address, client_id, given.username, given.password_file, files, table)
 
 
 def _token(path: Path | None) -> str | None:

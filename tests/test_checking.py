@@ -84,7 +84,7 @@ FAULTS: list[tuple[dict[str, Any], str, object, str]] = [
     ({"broker": {"url": "mqtt://h:0"}}, "broker.url", "mqtt://h:0", "mqtt://HOST:PORT"),
     ({"broker": {"url": "mqtt://h:99999"}}, "broker.url", "mqtt://h:99999", "mqtt://HOST:PORT"),
     ({"broker": {"url": "mqtt://h/path"}}, "broker.url", "mqtt://h/path", "mqtt://HOST:PORT"),
-    ({"broker": {"url": "mqtts://h"}}, "broker.url", "mqtts://h", "mqtt://"),
+    ({"broker": {"url": "mqtts://h/path"}}, "broker.url", "mqtts://h/path", "mqtts://HOST:PORT"),
     ({"broker": {"client_id": ""}}, "broker.client_id", "", "letters, digits"),
     ({"broker": {"client_id": "a/b"}}, "broker.client_id", "a/b", "letters, digits"),
     ({"broker": {"password_file": "/nowhere/x"}}, "broker.password_file", "/nowhere/x", "create the file"),

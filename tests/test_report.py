@@ -109,12 +109,20 @@ def test_a_release_of_one_level_costs_nothing_and_has_no_end() -> None:
         ({"source": [{**SOURCE, "households": ["a"]}]}, "2 households, the first is b"),
         ({"http": {"listen": "0.0.0.0:8080"}}, "open to the network"),
         ({}, "max_queued_messages"),
+        ({}, "receivers of releases share it and must not read raw topics: set an ACL"),
+        ({"output": {"url": "mqtt://127.0.0.1:1883"}}, "set an ACL"),
     ],
 )
 def test_what_is_allowed_but_risky_is_a_warning(tables: dict[str, Any], words: str) -> None:
     report = privacy_table(configured(**tables))
     assert any(words in warning for warning in report["warnings"])
     assert words in drawn(show_privacy, report)
+
+
+def test_receivers_with_a_broker_of_their_own_need_no_acl_at_that_of_readings() -> None:
+    report = privacy_table(configured(output={"url": "mqtt://127.0.0.1:1884"}))
+    assert not any("ACL" in warning for warning in report["warnings"])
+    assert any("max_queued_messages" in warning for warning in report["warnings"])
 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:1", "localhost:1", "[::1]:1", "127.8.9.1:1"])

@@ -131,13 +131,21 @@ class Ledger:
 
     def outbox(self) -> list[PendingRelease]:
         """Return the releases that are not yet wholly acknowledged, in order."""
+        return self._pending(-1)
+
+    def oldest(self) -> PendingRelease | None:
+        """Return the first slot that is not yet wholly acknowledged."""
+        return next(iter(self._pending(1)), None)
+
+    def waiting(self) -> tuple[int, int]:
+        """Return how many slots, and releases, are not yet acknowledged."""
         query = (
-            "SELECT start_ms, epoch, households, symbols, spent, coarse, sent FROM outbox JOIN slot USING (start_ms)"
-            " ORDER BY start_ms"
+            "SELECT count(*), ifnull(sum(households + groups - sent), 0)"
+            " FROM outbox JOIN slot USING (start_ms)"
         )
         with explained(self._path):
-            rows = self._db.execute(query).fetchall()
-        return [_pending(row) for row in rows]
+            slots, releases = self._db.execute(query).fetchone()
+        return slots, releases
 
     def sent(self, start_ms: int, count: int) -> None:
         """Remember that the broker has the first ``count`` releases of a slot."""
@@ -245,6 +253,15 @@ class Ledger:
         return Readings(
             household[there], table[1][there], table[2][there], np.zeros(int(there.sum()), np.bool_)
         )
+
+    def _pending(self, most: int) -> list[PendingRelease]:
+        query = (
+            "SELECT start_ms, epoch, households, symbols, spent, coarse, sent FROM outbox JOIN slot USING (start_ms)"
+            " ORDER BY start_ms LIMIT ?"
+        )
+        with explained(self._path):
+            rows = self._db.execute(query, (most,)).fetchall()
+        return [_pending(row) for row in rows]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

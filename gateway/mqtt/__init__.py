@@ -8,14 +8,17 @@ from gateway.mqtt._interface import (
     SessionClosed,
     SessionTakenOver,
 )
+from gateway.mqtt._tls import CredentialsError, TlsFiles
 from gateway.mqtt.session import Session
 
 __all__ = [
     "Broker",
+    "CredentialsError",
     "Message",
     "Publication",
     "PublishRefused",
     "Session",
     "SessionClosed",
     "SessionTakenOver",
+    "TlsFiles",
 ]

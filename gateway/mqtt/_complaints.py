@@ -1,11 +1,15 @@
 """What the log says about a broker that is not there: loudly once, then one quiet line per attempt."""
 
+from ssl import SSLError
+
 import structlog
 
 from gateway.mqtt._backoff import STABLE
+from gateway.mqtt._connection import ConnectionLost
 from gateway.mqtt._handshake import Refused
 from gateway.mqtt._interface import Broker
-from gateway.mqtt._link import TakenOver
+from gateway.mqtt._link import TakenOver, Unanswered
+from gateway.mqtt._tls import CredentialsError, tls_remedy
 
 SUSPICIOUS = 3
 """Connections in a row that the broker accepted and soon closed."""
@@ -54,19 +58,37 @@ class Complaints:
 
     def _words(self, cause: Exception) -> tuple[str, bool, str]:
         """Return the event, whether it is an error, and what to do."""
+        table = self._broker.table
         other = f"another client uses client_id {self._broker.client_id!r}: stop it, or set another"
         match cause:
             case TakenOver():
-                return "session taken over", True, other
+                words = "session taken over", True, other
             case Refused():
-                return "broker refused", True, cause.remedy
+                words = "broker refused", True, cause.remedy
+            case CredentialsError():
+                words = "credentials unusable", True, f"{table}.{cause.field}: {cause.remedy}"
+            case SSLError() as error:
+                words = "TLS failed", True, tls_remedy(error, table)
+            case ConnectionLost(__cause__=SSLError() as error):
+                words = "TLS failed", True, tls_remedy(error, table)
+            case Unanswered() | ConnectionResetError():
+                words = "broker does not answer", False, self._unanswered()
             case OSError():
-                return (
-                    "broker unreachable",
-                    False,
-                    "is the broker running, and is broker.url its host and port?",
-                )
-        if self._cut_short >= SUSPICIOUS:
-            # mosquitto 2.0 closes without a word when a session is taken over
-            return "broker keeps cutting us off", True, f"see the broker's log; perhaps {other}"
-        return "broker connection lost", False, "see the broker's log if this goes on"
+                remedy = f"is the broker running, and is {table}.url its host and port?"
+                words = "broker unreachable", False, remedy
+            case _ if self._cut_short >= SUSPICIOUS:
+                # mosquitto 2.0 closes without a word when a session is taken over
+                words = "broker keeps cutting us off", True, f"see the broker's log; perhaps {other}"
+            case _:
+                words = "broker connection lost", False, "see the broker's log if this goes on"
+        return words
+
+    def _unanswered(self) -> str:
+        """Return what to do when TCP, and perhaps TLS, stood and nothing came."""
+        table = self._broker.table
+        if self._broker.tls is None:
+            return f"is it the port of an MQTT broker? for a TLS port write mqtts:// into {table}.url"
+        return (
+            f"if the port speaks no TLS, write mqtt:// into {table}.url, or the TLS port, usually 8883; else see"
+            f" the broker's log: perhaps it wants another certificate in {table}.cert_file"
+        )

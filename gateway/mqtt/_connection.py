@@ -151,6 +151,7 @@ class Connection(asyncio.Protocol):
             self._timer.cancel()
         if exc is not None and isinstance(self._cause, ConnectionLost):
             self._cause = ConnectionLost(f"the connection broke: {exc}")
+            self._cause.__cause__ = exc
         if not self.ended.done():
             self.ended.set_result(self._cause)
 

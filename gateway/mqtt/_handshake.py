@@ -24,17 +24,17 @@ _FAILURE = 0x80
 
 _REMEDIES = {
     0x84: "the broker does not speak MQTT 5: enable it there, or use a broker that does",
-    0x85: "the broker does not accept broker.client_id: set another",
-    0x86: "check broker.username and broker.password_file",
-    0x87: "check broker.username and the broker's access rules for broker.client_id",
-    0x8A: "this client is banned: ask the broker's operator about broker.client_id",
-    0x8C: "the broker wants another way to authenticate than broker.username and broker.password_file",
+    0x85: "the broker does not accept {t}.client_id: set another",
+    0x86: "check {t}.username and {t}.password_file",
+    0x87: "check {t}.username and the broker's access rules for {t}.client_id",
+    0x8A: "this client is banned: ask the broker's operator about {t}.client_id",
+    0x8C: "the broker wants another way to authenticate than {t}.username and {t}.password_file",
     0x90: "check output.topic: the broker does not accept the will's topic",
     0x95: "the broker's maximum packet size is too small for CONNECT",
     0x9A: "the broker has retained messages switched off; the state topic needs them",
     0x9B: "the broker does not offer QoS 1; use one that does",
-    0x9C: "check broker.url: the broker says to use another server",
-    0x9D: "check broker.url: the broker has moved",
+    0x9C: "check {t}.url: the broker says to use another server",
+    0x9D: "check {t}.url: the broker has moved",
 }
 
 
@@ -48,20 +48,16 @@ class Refused(ConnectionLost):
         self.remedy = remedy
 
 
-def connect_packet(broker: Broker, will: Publication, will_delay: int) -> ConnectPacket:
+def connect_packet(
+    broker: Broker, password: bytes | None, will: Publication | None, will_delay: int
+) -> ConnectPacket:
     """Return the CONNECT that resumes our session, or starts it; `will_delay` in seconds."""
     return ConnectPacket(
         broker.client_id,
         username=broker.username,
-        password=broker.password,
+        password=password,
         clean_start=False,
-        will=Will(
-            will.topic,
-            payload=will.payload,
-            qos=QoS.AT_LEAST_ONCE,
-            retain=True,
-            will_delay_interval=will_delay,
-        ),
+        will=None if will is None else _will(will, will_delay),
         keep_alive=broker.keep_alive,
         session_expiry_interval=broker.session_expiry,
         receive_max=broker.receive_maximum,
@@ -69,16 +65,22 @@ def connect_packet(broker: Broker, will: Publication, will_delay: int) -> Connec
     )
 
 
-def check_connack(connack: ConnAckPacket) -> None:
-    """Raise `Refused` if the broker did not accept the connection."""
+def _will(will: Publication, delay: int) -> Will:
+    return Will(
+        will.topic, payload=will.payload, qos=QoS.AT_LEAST_ONCE, retain=True, will_delay_interval=delay
+    )
+
+
+def check_connack(connack: ConnAckPacket, table: str) -> None:
+    """Raise `Refused` if the broker, which `table` configures, did not accept the connection."""
     reason = int(connack.reason_code)
     if reason >= _FAILURE:
-        remedy = _REMEDIES.get(reason, "see the broker's log")
+        remedy = _REMEDIES.get(reason, "see the broker's log").format(t=table)
         raise Refused(f"connection refused ({connack.reason_code.name.lower()})", reason, remedy)
 
 
-def subscribe_packet(filters: Sequence[str], fence_topic: str) -> SubscribePacket:
-    """Return the SUBSCRIBE for all `filters` and the fence.
+def subscribe_packet(filters: Sequence[str], fence_topic: str | None) -> SubscribePacket:
+    """Return the SUBSCRIBE for all `filters` and the fence, if there is one.
 
     Retained messages come with a new subscription only: what changed while we were away is in the queue.
     """
@@ -92,26 +94,36 @@ def subscribe_packet(filters: Sequence[str], fence_topic: str) -> SubscribePacke
         )
         for pattern in filters
     ]
-    fence = TopicFilter(
-        fence_topic, max_qos=QoS.AT_LEAST_ONCE, no_local=False, retain_handling=RetainHandling.SEND_NEVER
-    )
-    return SubscribePacket(SUBSCRIBE_ID, [*inputs, fence])
+    fence = [
+        TopicFilter(
+            topic, max_qos=QoS.AT_LEAST_ONCE, no_local=False, retain_handling=RetainHandling.SEND_NEVER
+        )
+        for topic in _given(fence_topic)
+    ]
+    return SubscribePacket(SUBSCRIBE_ID, [*inputs, *fence])
 
 
-def check_suback(suback: SubAckPacket, filters: Sequence[str], fence_topic: str) -> None:
+def check_suback(suback: SubAckPacket, filters: Sequence[str], fence_topic: str | None) -> None:
     """Raise `Refused` for the first filter that was not granted."""
-    for pattern, code in zip([*filters, fence_topic], suback.reason_codes, strict=False):
+    asked = [*filters, *_given(fence_topic)]
+    for pattern, code in zip(asked, suback.reason_codes, strict=False):
         reason = int(code)  # the codec's enumerations do not compare with numbers
         if reason >= _FAILURE:
             what = f"subscription to {pattern!r} refused ({code.name.lower()})"
             raise Refused(what, reason, "check the broker's access rules and source.topic")
-    if len(suback.reason_codes) != len(filters) + 1:
+    if len(suback.reason_codes) != len(asked):
         raise ConnectionLost("the broker answered another number of subscriptions than were asked for")
 
 
-def _no_local(pattern: str, fence_topic: str) -> bool:
+def _given(fence_topic: str | None) -> list[str]:
+    return [] if fence_topic is None else [fence_topic]
+
+
+def _no_local(pattern: str, fence_topic: str | None) -> bool:
     """Whether our own publications can be kept out: not on shared subscriptions, not if the fence matches."""
-    return not pattern.startswith("$share/") and not _matches(pattern.split("/"), fence_topic.split("/"))
+    if pattern.startswith("$share/"):
+        return False
+    return fence_topic is None or not _matches(pattern.split("/"), fence_topic.split("/"))
 
 
 def _matches(pattern: Sequence[str], topic: Sequence[str]) -> bool:

@@ -1,7 +1,10 @@
 """What callers hand over and get back: broker address, messages, publications and errors."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
+
+from gateway.mqtt._tls import TlsFiles, readable
 
 
 @dataclass(frozen=True, slots=True)
@@ -9,13 +12,18 @@ class Broker:
     """Where the broker is, who we are there, and what we ask it to keep for us.
 
     `client_id` names the session that the broker keeps while we are away, so it must be fixed and unique.
+    The files are read for each connection. `table` names the configuration's table in what we say.
     """
 
     host: str
     port: int
     client_id: str
     username: str | None = None
-    password: bytes | None = field(default=None, repr=False)
+    password_file: Path | None = None
+    """A file that holds the password, and perhaps a line end."""
+    tls: TlsFiles | None = None
+    """None speaks plain TCP."""
+    table: str = "broker"
     keep_alive: int = 30
     """Seconds without traffic after which we ping; 0 never pings."""
     session_expiry: int = 7 * 86_400
@@ -28,6 +36,12 @@ class Broker:
             raise ValueError("client_id is empty: a random id would never find its session again, so set one")
         if not 1 <= self.receive_maximum <= 65_535:  # noqa: PLR2004 - MQTT 5, 3.1.2.11.3
             raise ValueError(f"receive_maximum is {self.receive_maximum}: set a number from 1 to 65535")
+
+    def password(self) -> bytes | None:
+        """Return what the password's file holds now. Raises `CredentialsError`."""
+        if self.password_file is None:
+            return None
+        return readable("password_file", self.password_file).rstrip(b"\r\n")
 
 
 class Message(NamedTuple):

@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -34,6 +35,10 @@ class TakenOver(ConnectionLost):
     """Another client connected with our client id."""
 
 
+class Unanswered(ConnectionLost):
+    """The connection ended before the broker answered CONNECT."""
+
+
 class DeliveryFailed(Exception):  # noqa: N818 - carries the error
     """`deliver` raised `error`."""
 
@@ -49,10 +54,10 @@ class Terms:
     broker: Broker
     filters: Sequence[str]
     deliver: Callable[[Sequence[Message], int], None]
-    birth: Publication
-    will: Publication
+    birth: Publication | None
+    will: Publication | None
     will_delay: int
-    fence_topic: str
+    fence_topic: str | None
 
 
 class Link:
@@ -65,11 +70,12 @@ class Link:
         self._flight = flight
         self._loop = asyncio.get_running_loop()
         self._connection = Connection(self._receive, self.pump)
-        self._token = secrets.token_hex(16).encode()
+        self._token = b""
         self._leaving = False
         self._undelivered = 0  # bytes read since the last delivery: a large message takes many reads
         self.ready_at: float | None = None
         self.fenced: asyncio.Future[None] = self._loop.create_future()
+        self.fenced_from = 0.0
         self.malformed = 0
         self.resumed = False
 
@@ -79,13 +85,24 @@ class Link:
         return 0.0 if self.ready_at is None else self._loop.time() - self.ready_at
 
     async def connect(self) -> None:
-        """Open TCP and the session. Raises `OSError`, `ConnectionLost`."""
+        """Open TCP, TLS and the session. Raises `OSError`, `ConnectionLost`, `CredentialsError`."""
         broker = self._terms.broker
+        password, context = await asyncio.to_thread(_credentials, broker)
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            await self._loop.create_connection(lambda: self._connection, broker.host, broker.port)
-        self._connection.send(connect_packet(broker, self._terms.will, self._terms.will_delay).write())
-        connack = await self._connection.reply(ConnAckPacket)
-        check_connack(connack)
+            await self._loop.create_connection(
+                lambda: self._connection,
+                broker.host,
+                broker.port,
+                ssl=context,
+                server_hostname=broker.host if context else None,
+            )
+        connect = connect_packet(broker, password, self._terms.will, self._terms.will_delay)
+        self._connection.send(connect.write())
+        try:
+            connack = await self._connection.reply(ConnAckPacket)
+        except ConnectionLost as lost:
+            raise Unanswered(str(lost)) from lost.__cause__
+        check_connack(connack, broker.table)
         self.resumed = connack.session_present
         server_keep_alive = connack.server_keep_alive
         self._connection.keep_alive(broker.keep_alive if server_keep_alive is None else server_keep_alive)
@@ -97,12 +114,23 @@ class Link:
     async def subscribe(self) -> None:
         """Subscribe, announce us, and send the fence. Raises `ConnectionLost`."""
         terms = self._terms
-        self._connection.send(subscribe_packet(terms.filters, terms.fence_topic).write())
-        check_suback(await self._connection.reply(SubAckPacket), terms.filters, terms.fence_topic)
+        if terms.filters or terms.fence_topic is not None:
+            self._connection.send(subscribe_packet(terms.filters, terms.fence_topic).write())
+            check_suback(await self._connection.reply(SubAckPacket), terms.filters, terms.fence_topic)
         self.ready_at = self._loop.time()
-        for publication in (terms.birth._replace(retain=True), Publication(terms.fence_topic, self._token)):
-            self._flight.submit_urgent(publication).done.add_done_callback(_report)
-        self.pump()
+        if terms.birth is not None:
+            self._announce(terms.birth._replace(retain=True))
+        self.fence()
+
+    def fence(self) -> None:
+        """Send a token that comes back behind all that the broker holds for us now; `fenced` then is done."""
+        self.fenced.cancel()
+        self.fenced, self.fenced_from = self._loop.create_future(), self._loop.time()
+        if self._terms.fence_topic is None:
+            self.fenced.set_result(None)
+            return
+        self._token = secrets.token_hex(16).encode()
+        self._announce(Publication(self._terms.fence_topic, self._token))
 
     async def serve(self) -> None:
         """Wait for the end; returns if we closed, else raises its cause."""
@@ -127,11 +155,12 @@ class Link:
         """Publish the will's payload ourselves, then disconnect and leave the session to the broker."""
         self._leaving = True
         self._connection.hold(held=False)
-        call = self._flight.submit_urgent(self._terms.will._replace(retain=True))
-        self.pump()
-        await asyncio.wait(
-            (call.done, self._connection.ended), timeout=FAREWELL_TIMEOUT, return_when="FIRST_COMPLETED"
-        )
+        if self._terms.will is not None:
+            call = self._flight.submit_urgent(self._terms.will._replace(retain=True))
+            self.pump()
+            await asyncio.wait(
+                (call.done, self._connection.ended), timeout=FAREWELL_TIMEOUT, return_when="FIRST_COMPLETED"
+            )
         self._connection.send(DisconnectPacket().write())
         self._connection.close()
         await asyncio.wait((self._connection.ended,), timeout=FAREWELL_TIMEOUT)
@@ -175,6 +204,10 @@ class Link:
         if self._inbox.full:
             self._connection.hold(held=True)
 
+    def _announce(self, publication: Publication) -> None:
+        self._flight.submit_urgent(publication).done.add_done_callback(_report)
+        self.pump()
+
     def _fence(self, token: bytes) -> None:
         if token == self._token and not self.fenced.done():
             self.fenced.set_result(None)
@@ -184,6 +217,11 @@ class Link:
             raise _disconnected(packet)
         if type(packet) is not PingRespPacket and not self._connection.answer(packet):
             raise ConnectionLost(f"the broker sent an unexpected {type(packet).__name__}")
+
+
+def _credentials(broker: Broker) -> tuple[bytes | None, ssl.SSLContext | None]:
+    """Read the password and the TLS files as they are now."""
+    return broker.password(), None if broker.tls is None else broker.tls.context()
 
 
 def _disconnected(packet: DisconnectPacket) -> ConnectionLost:

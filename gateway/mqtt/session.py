@@ -12,6 +12,7 @@ from gateway.mqtt._flight import Flight
 from gateway.mqtt._inbox import Inbox
 from gateway.mqtt._interface import Broker, Message, Publication, SessionClosed, SessionTakenOver
 from gateway.mqtt._link import DeliveryFailed, Link, TakenOver, Terms
+from gateway.mqtt._tls import CredentialsError
 from gateway.mqtt._window import Window
 
 TAKEOVERS = 5
@@ -31,7 +32,8 @@ class Session:
     block; if it raises, that is a bug: the connection is cut and `run()` raises the exception.
 
     `birth` is published, retained, on every connection; `will` by the broker, retained, `will_delay` seconds
-    after we vanish, and by `stop()`. `fence_topic` must be ours alone.
+    after we vanish, and by `stop()`. `fence_topic` must be ours alone; without one there is nothing to catch
+    up with.
 
     A session runs once. Use all methods from the thread of the event loop that runs it.
     """
@@ -42,10 +44,10 @@ class Session:
         *,
         filters: Sequence[str],
         deliver: Callable[[Sequence[Message], int], None],
-        birth: Publication,
-        will: Publication,
+        birth: Publication | None = None,
+        will: Publication | None = None,
         will_delay: int = 30,
-        fence_topic: str,
+        fence_topic: str | None = None,
     ) -> None:
         self._terms = Terms(broker, tuple(filters), deliver, birth, will, will_delay, fence_topic)
         self._inbox = Inbox(broker.receive_maximum)
@@ -149,23 +151,28 @@ class Session:
         while not self.ready:
             await self._change()
 
-    async def wait_caught_up(self, timeout: float) -> None:  # noqa: ASYNC109 - returns, never raises, when it passes
-        """Wait until the broker has delivered what it held for us when this connection became ready.
+    def fence(self) -> None:
+        """Let `wait_caught_up` wait anew, for what the broker holds for us now. Every connection begins so."""
+        if self._link is not None and self.ready:
+            self._link.fence()
 
-        Returns also, with a warning in the log, `timeout` seconds after the connection became ready. When
-        the connection is lost it waits for the next one. Raises `SessionClosed`.
+    async def wait_caught_up(self, timeout: float) -> None:  # noqa: ASYNC109 - returns, never raises, when it passes
+        """Wait until the broker has delivered what it held for us when this connection, or `fence()`, began.
+
+        Returns also, with a warning in the log, `timeout` seconds after that. When the connection is lost it
+        waits for the next one. Raises `SessionClosed`.
         """
         while True:
             await self.wait_ready()
             link = self._link
             assert link is not None
-            assert link.ready_at is not None
-            remaining = link.ready_at + timeout - asyncio.get_running_loop().time()
+            remaining = link.fenced_from + timeout - asyncio.get_running_loop().time()
+            fenced = link.fenced
             if remaining > 0:
-                await asyncio.wait((link.fenced,), timeout=remaining)
-            if link.fenced.cancelled():
+                await asyncio.wait((fenced,), timeout=remaining)
+            if fenced.cancelled():
                 continue
-            if not link.fenced.done() and not self._late:
+            if not fenced.done() and not self._late:
                 self._late = True
                 log.warning("backlog not drained in time", waited_s=timeout, remedy="raise slots.catch_up")
             return
@@ -209,7 +216,7 @@ class Session:
         except DeliveryFailed as failed:
             log.error("message handler failed", error=type(failed.error).__name__)  # noqa: TRY400 - may quote data
             raise failed.error from None
-        except (ConnectionLost, OSError) as cause:
+        except (ConnectionLost, CredentialsError, OSError) as cause:
             return cause
         return None
 

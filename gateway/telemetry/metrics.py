@@ -151,8 +151,24 @@ class OperatorMetrics:
         self.outbox = Gauge(
             "noiseless_operator_outbox", "Releases that the broker does not have.", registry=registry
         )
+        self.outbox_slots = Gauge(
+            "noiseless_operator_outbox_slots",
+            "Slots whose releases the broker does not have; output.max_pending bounds them.",
+            registry=registry,
+        )
         self.connections = Gauge(
             "noiseless_operator_connections", "Connects to the broker.", registry=registry
+        )
+        self.output_connections = Gauge(
+            "noiseless_operator_output_connections",
+            "Connects to the broker of releases; the same one unless output.url is set.",
+            registry=registry,
+        )
+        self.certificate_expiry = Gauge(
+            "noiseless_operator_certificate_expiry_seconds",
+            "Seconds until a file's first certificate expires; 0: it cannot be read.",
+            ["table", "file"],
+            registry=registry,
         )
         self.commit_seconds = Histogram(
             "noiseless_operator_commit_seconds", "Time a ledger transaction took.", registry=registry

@@ -259,12 +259,16 @@ def test_the_outbox_is_in_order_of_slots_and_remembers_how_far_each_came(path: P
         one.ledger.delivered(START)
         one.ledger.delivered(START + 2 * SLOT_MS)
     with book(path) as again:
+        assert again.ledger.waiting() == (2, 4)
         left = again.ledger.outbox()
+        assert again.ledger.oldest() == left[0]
         assert [pending.release for pending in left] == [releases[1], releases[3]]
         assert [pending.sent for pending in left] == [2, 0]
         again.ledger.delivered(START + SLOT_MS)
         again.ledger.delivered(START + 3 * SLOT_MS)
         assert again.ledger.outbox() == []
+        assert again.ledger.oldest() is None
+        assert again.ledger.waiting() == (0, 0)
         assert again.ledger.totals()[:2] == (8, 4)
 
 

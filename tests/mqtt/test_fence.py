@@ -7,10 +7,10 @@ import pytest
 from brokers import Mosquitto
 from mqtt.fakes import FakeBroker, reading
 from mqtt.gateways import DENYING, FENCE, STATE, Gateway, numbers, publish_lines, until
-from mqtt5 import PublishPacket, QoS
+from mqtt5 import DisconnectPacket, PublishPacket, QoS
 from structlog.testing import capture_logs
 
-from gateway.mqtt import Publication
+from gateway.mqtt import Broker, Publication, Session
 
 
 def fence(packet_id: int, token: bytes) -> bytes:
@@ -122,3 +122,43 @@ async def test_a_fence_that_the_broker_forbids_is_said_and_not_waited_for_ever(t
             await asyncio.wait_for(gateway.session.wait_caught_up(0.1), 2)
     refused = {line["topic"] for line in logs if line["event"] == "own topic refused"}
     assert refused == {FENCE, STATE}
+
+
+async def test_a_new_fence_is_waited_for_again(fake: FakeBroker) -> None:
+    """What the broker kept while input was held lies before it; the old token no longer counts."""
+    gateway = Gateway(fake.port).start()
+    gateway.session.fence()  # not connected yet: the connection begins with one
+    peer = await fake.accept()
+    await peer.greet()
+    old = (await peer.expect_publish(is_fence)).payload
+    peer.send(fence(1, old))
+    await asyncio.wait_for(gateway.session.wait_caught_up(5), 1)
+    gateway.session.fence()
+    waiting = asyncio.create_task(gateway.session.wait_caught_up(5))
+    new = (await peer.expect_publish(is_fence)).payload
+    assert new != old
+    peer.send(fence(2, old), reading(3))
+    await until(lambda: gateway.last == 3)
+    assert not waiting.done()
+    peer.send(fence(4, new))
+    await asyncio.wait_for(waiting, 1)
+    await gateway.crash()
+
+
+async def test_a_session_that_only_publishes_subscribes_nothing_and_has_nothing_to_catch_up(
+    fake: FakeBroker,
+) -> None:
+    session = Session(Broker("127.0.0.1", fake.port, "out"), filters=(), deliver=lambda *_: None)
+    running = asyncio.create_task(session.run())
+    peer = await fake.accept()
+    connect = await peer.connack()
+    assert connect.will is None
+    await asyncio.wait_for(session.wait_caught_up(5), 1)
+    publishing = asyncio.create_task(session.publish([Publication("out/a", b"1")]))
+    publication = await peer.receive()  # the first packet after CONNECT
+    assert (publication.topic, publication.payload) == ("out/a", b"1")
+    peer.acknowledge(publication)
+    await publishing
+    await session.stop()
+    assert [type(packet) for packet in [await peer.receive()]] == [DisconnectPacket]
+    await running
