@@ -108,8 +108,11 @@ def certify(config: ConfigPath, as_json: Json = False) -> None:
     from gateway.audit import certify as certified
 
     document = document_of(_loaded(config, as_json=as_json, studies=True))
-    with _err.status("counting") as status:
-        certificate = certified(document, progress=lambda label: status.update(f"counting {label}"))
+    try:
+        with _err.status("counting") as status:
+            certificate = certified(document, progress=lambda label: status.update(f"counting {label}"))
+    except ValueError as error:
+        _fail(str(error))
     report = certificate_report(certificate)
     _print(report) if as_json else show_certificate(_out, report)
     if not certificate.holds:
@@ -144,6 +147,8 @@ def plan(
     """Choose a codebook from a public profile: what each kind costs in bits and gives in accuracy."""
     from gateway.planning import PlanError, Request, make_plan, show_plan
 
+    if plot is not None and find_spec("matplotlib") is None:
+        _fail("plots need matplotlib: pip install 'noiseless[studies]' (in a clone: '.[studies]')")
     try:
         request = Request.parsed(
             profile, power_range, unit=unit, interval=interval, levels=levels, rounding=rounding, blind=blind
@@ -242,8 +247,6 @@ def simulate(
 
 
 def _draw(made: Plan, path: Path) -> None:
-    if find_spec("matplotlib") is None:
-        _fail("plots need matplotlib: pip install 'noiseless[studies]'")
     from gateway.planning import draw_plan
 
     try:
@@ -262,7 +265,9 @@ def _write_config(config: Callable[[], str], path: Path) -> None:
 
 def _needs_simulators() -> None:
     if find_spec("aiomqtt") is None or find_spec("iotcore") is None:
-        _fail("the simulators are not installed: pip install 'noiseless[simulate]'")
+        _fail(
+            "the simulators are not installed: pip install 'noiseless[simulate]' (in a clone: '.[simulate]')"
+        )
 
 
 def _loaded(path: Path, *, as_json: bool, studies: bool = False) -> Config:

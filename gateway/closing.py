@@ -132,7 +132,9 @@ class Closer:
         await self._thread.insist(self._ledger.close_slot, release, start_ms + slots.slot_ms, closed)
         self._outbox.add(len(symbols))
         self._state, self._latest = closed.state, (start_ms, closed)
-        self._totals = await self._thread.insist(self._ledger.totals)
+        counts = (len(closed.symbols), len(closed.group_symbols), int(closed.charges.sum()))
+        households, groups, charged = (before + now for before, now in zip(self._totals, counts, strict=True))
+        self._totals = (households, groups, charged)
         self._metrics.substituted.inc(int(np.count_nonzero((values == MISSING) & ~closed.spent)))
         _log.debug("slot closed", slot_ms=start_ms)
 

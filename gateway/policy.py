@@ -226,8 +226,18 @@ def document_of(config: Config) -> PolicyDocument:
 
 def members_of(patterns: Sequence[str], ids: Sequence[str]) -> tuple[int, ...]:
     """Return the positions of the households that any pattern matches, in the roll's order."""
-    named = {name for pattern in patterns for name in matching(ids, pattern)}
-    return tuple(position for position, name in enumerate(ids) if name in named)
+    place = _places(tuple(ids))
+    found = {place[pattern] for pattern in patterns if pattern in place}
+    for pattern in patterns:
+        if any(wild in pattern for wild in "*?["):
+            found.update(place[name] for name in matching(ids, pattern))
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=4)
+def _places(ids: tuple[str, ...]) -> dict[str, int]:
+    """Return each household's position; a roll is asked for its members many times."""
+    return {name: position for position, name in enumerate(ids)}
 
 
 def book_of(config: Config, household: HouseholdTable) -> Book:

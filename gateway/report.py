@@ -181,24 +181,30 @@ def _household_row(one: HouseholdClass, per_day: float) -> dict[str, Any]:
 
 
 def _group_row(one: GroupClass, per_day: float) -> dict[str, Any]:
+    # A mean is the sum over the members' number, whatever their weights.
+    divisor = len(one.group.members) if one.group.query == "mean" else 1
     return {
         "group": one.group.name,
         "members": len(one.group.members),
         "query": one.group.query,
-        **_codebook_columns(one.codebook),
+        **_codebook_columns(one.codebook, divisor),
         "reach": one.reach,
         "epsilon": _bits(one.price),
-        **_width_columns(one.codebook),
+        **_width_columns(one.codebook, divisor),
         "bits_per_day": round(_bits(one.price) * per_day, 6),
     }
 
 
-def _codebook_columns(codebook: Codebook) -> dict[str, Any]:
-    return {"range_w": [codebook.lower / _W, codebook.upper / _W], "levels": codebook.levels}
+def _codebook_columns(codebook: Codebook, divisor: int = 1) -> dict[str, Any]:
+    ends = (codebook.lower, codebook.upper)
+    return {"range_w": [end / _W / divisor for end in ends], "levels": codebook.levels}
 
 
-def _width_columns(codebook: Codebook) -> dict[str, Any]:
-    return {"cell_w": codebook.widest_cell() / _W, "worst_error_w": codebook.worst_error() / _W}
+def _width_columns(codebook: Codebook, divisor: int = 1) -> dict[str, Any]:
+    return {
+        "cell_w": codebook.widest_cell() / _W / divisor,
+        "worst_error_w": codebook.worst_error() / _W / divisor,
+    }
 
 
 def _show_groups(console: Console, rows: Sequence[dict[str, Any]]) -> None:

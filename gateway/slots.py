@@ -1,7 +1,8 @@
 """Open slots: from readings to one integer per household and slot.
 
 What a slot holds does not depend on the order of arrival, and a repeat changes nothing: an interval keeps the
-largest energy that was reported for it (a provisional, partial value is the smaller one), and sums are exact.
+largest energy that was reported for it (a provisional, partial value is the smaller one), and sums are exact. Only
+a flood of changes is cut off, in the order of arrival.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from gateway.privacy import MISSING, BoolArray, IntArray
 from gateway.sources import Readings, Reason, occurrences
 
 _MS_PER_HOUR = 3_600_000
-# A meter may correct itself; more changes than this per interval are a flood that would fill the journal.
-_CHANGES_PER_PART = 4
+# A meter may tell the energy so far, each minute of an hour; more changes are a flood that would fill the journal.
+_CHANGES_PER_PART = 64
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,7 @@ from gateway.privacy import MISSING, IntArray, Missing, Rounding, close_slot, mi
 _MOST_TRIALS = 1 << 17
 _DITHER_MOMENTS = 16
 _MOST_HELD = 16
+_MOST_LEVELS = 1_024
 _MOST_TOGETHER = 4
 
 
@@ -123,8 +124,14 @@ def certify(
         ledger_type: the ledger under test, likewise.
         progress: is told which class is at work.
 
+    Raises:
+        ValueError: more levels than can be counted.
+
     """
     policy = document.compile()
+    finest = max([*(book.levels for book in policy.households.codebooks), *policy.reach.tolist()])
+    if finest > _MOST_LEVELS:
+        raise ValueError(f"{finest} levels are too many to count: at most {_MOST_LEVELS} can be certified")
     renderer = Renderer(document, policy)
     certificates = []
     for one, household in _representatives(document):

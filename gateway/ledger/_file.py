@@ -29,13 +29,15 @@ class LedgerError(Exception):
     Attributes:
         problem: what is wrong.
         remedy: what to do.
+        fatal: whether it fails however often it is tried.
 
     """
 
-    def __init__(self, path: Path, problem: str, remedy: str) -> None:
+    def __init__(self, path: Path, problem: str, remedy: str, *, fatal: bool = False) -> None:
         super().__init__(f"ledger {path}: {problem}; {remedy}")
         self.problem = problem
         self.remedy = remedy
+        self.fatal = fatal
 
 
 def prepare(db: sqlite3.Connection, path: Path) -> None:
@@ -105,6 +107,9 @@ def explained(path: Path) -> Iterator[None]:
     """Turn the database's errors into a :class:`LedgerError` with a remedy."""
     try:
         yield
+    except sqlite3.IntegrityError as error:
+        remedy = "start the service again: it goes on from what the ledger holds"
+        raise LedgerError(path, str(error), remedy, fatal=True) from error
     except sqlite3.Error as error:
         problem = str(error)
         remedy = next(

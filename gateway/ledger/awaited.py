@@ -24,15 +24,17 @@ class LedgerThread:
     Args:
         took: is told how long each call took (s).
 
-    Attributes:
-        writable: whether the last call succeeded.
-
     """
 
     def __init__(self, took: Callable[[float], None]) -> None:
         self._thread = ThreadPoolExecutor(1, "ledger")
         self._took = took
-        self.writable = True
+        self._failing = 0
+
+    @property
+    def writable(self) -> bool:
+        """Whether no call waits for the ledger to work again."""
+        return self._failing == 0
 
     async def call(self, method: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what a method of the ledger returns.
@@ -51,22 +53,31 @@ class LedgerThread:
         """Return what a method of the ledger returns, trying again until it succeeds.
 
         Meanwhile nothing that waits for it is released or acknowledged.
+
+        Raises:
+            LedgerError: it will never succeed, as a second charge for a slot.
+
         """
-        while True:
-            try:
-                result = await self.call(method, *args, **kwargs)
-            except LedgerError as error:
-                if self.writable:
-                    _log.error(
-                        "ledger fails, nothing is released", problem=error.problem, remedy=error.remedy
-                    )
-                self.writable = False
+        failing = False
+        try:
+            while True:
+                try:
+                    return await self.call(method, *args, **kwargs)
+                except LedgerError as error:
+                    if error.fatal:
+                        raise
+                    if not failing:
+                        _log.error(
+                            "ledger fails, nothing is released", problem=error.problem, remedy=error.remedy
+                        )
+                        failing = True
+                        self._failing += 1
                 await asyncio.sleep(_RETRY_S)
-            else:
-                if not self.writable:
+        finally:
+            if failing:
+                self._failing -= 1
+                if self.writable:
                     _log.info("ledger works again")
-                self.writable = True
-                return result
 
     def shutdown(self) -> None:
         """End the thread after the call that runs."""

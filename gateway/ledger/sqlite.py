@@ -26,6 +26,7 @@ from gateway.sources import Readings
 _INT64 = np.dtype("<i8")
 _SYMBOL = np.dtype("<u4")
 _WIPE_EVERY_S = 1.0
+_BUSY_MS = 5_000
 
 
 class Standing(NamedTuple):
@@ -63,7 +64,8 @@ class Ledger:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        # By its real name, so that a link to it is not another ledger.
+        path = self._path = path.resolve()
         with ExitStack() as opened:
             self._lock = opened.enter_context(locked(path))
             with explained(path):
@@ -124,10 +126,16 @@ class Ledger:
 
     def wipe(self) -> None:
         """Carry the deletion of raw readings from the log into the file, at most once a second."""
-        if self._unwiped and time.monotonic() - self._wiped_at >= _WIPE_EVERY_S:
-            with explained(self._path):
-                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            self._unwiped, self._wiped_at = False, time.monotonic()
+        if not self._unwiped or time.monotonic() - self._wiped_at < _WIPE_EVERY_S:
+            return
+        with explained(self._path):
+            # A reader beside us must not stop the ledger: what it still sees is wiped next time.
+            self._db.execute("PRAGMA busy_timeout = 0")
+            try:
+                busy = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                self._db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        self._unwiped, self._wiped_at = bool(busy), time.monotonic()
 
     def outbox(self) -> list[PendingRelease]:
         """Return the releases that are not yet wholly acknowledged, in order."""
