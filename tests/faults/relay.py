@@ -26,6 +26,7 @@ class Relay:
         self._passing = asyncio.Event()
         self._passing.set()
         self._writers: set[asyncio.StreamWriter] = set()
+        self._stranded: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server | None = None
 
     def cut(self) -> None:
@@ -40,6 +41,10 @@ class Relay:
     def resume(self) -> None:
         """Let what waited arrive."""
         self._passing.set()
+
+    def strand(self) -> None:
+        """Swallow everything on the connections there are, for ever, and tell neither side."""
+        self._stranded |= self._writers
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -66,13 +71,14 @@ class Relay:
         from_gateway, from_broker = self.tap.connection()
         ways = [
             asyncio.create_task(self._one_way(reader, up_writer, from_gateway)),
-            asyncio.create_task(self._one_way(up_reader, writer, from_broker)),
+            asyncio.create_task(self._to_gateway(up_reader, writer, from_broker)),
         ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             up_writer.close()
         finally:
             self._writers -= ends
+            self._stranded -= ends
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
@@ -83,10 +89,19 @@ class Relay:
         with suppress(OSError):
             while data := await reader.read(_AT_ONCE):
                 hear(data)
+                if writer in self._stranded:
+                    continue
                 await self._passing.wait()
                 await asyncio.sleep(self.delay + (len(data) / self.bytes_per_s if self.bytes_per_s else 0))
                 writer.write(data)
                 await writer.drain()
+
+    async def _to_gateway(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hear: Callable[[bytes], None]
+    ) -> None:
+        await self._one_way(reader, writer, hear)
+        if writer in self._stranded:
+            await asyncio.Event().wait()  # the gateway must find out by itself
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
