@@ -19,6 +19,7 @@ from service.expecting import Grid
 
 _KEPT = ("autosave_on_changes true", "autosave_interval 20")
 _SETTLING_S = 120.0
+_CONNECTING_S = 3.0
 _FEWEST_SLOTS = 12
 _BROKEN_OFF_S = 60.0
 
@@ -39,7 +40,7 @@ class Plan:
     households: int = 10
     pause: float = 0.08
     """Seconds between the slots of the meters."""
-    apart: tuple[float, float] = (0.1, 1.1)
+    apart: tuple[float, float] = (0.05, 0.9)
     """Seconds between faults, at least and at most."""
     delay: float = 0.0
     bytes_per_s: float = 0.0
@@ -96,13 +97,15 @@ class Campaign:
         self._broker = Mosquitto(directory / "mosquitto", config_lines=lines, persistence=plan.persistence)
         self._directory = directory
         self._seed = seed
-        self._subscriber = Subscriber(self._broker.port, self._roll.prices)
+        self._relay = Relay(self._broker.port)
+        self._subscriber = Subscriber(
+            self._broker.port, self._roll.prices, connections=lambda: self._relay.connections
+        )
         self._meters = Meters(
             self._broker.port, self._grid, list(self._roll.levels), seed=seed, pause=plan.pause
         )
-        self._relay = Relay(self._broker.port)
         self._complaints: list[str] = []
-        self._slots = 0
+        self._slots = self._connections = 0
         self.outcome = Outcome(plan, seed)
         self._injected = self.outcome.injected
 
@@ -142,10 +145,10 @@ class Campaign:
 
     async def kill_gateway(self) -> None:
         """Kill -9 the gateway, however far it has come, and start it again."""
-        await self._revive()
+        await self._at_work_or_not()
         self._gateway.kill()
         self._audit_charges()
-        self._gateway.spawn()
+        self._spawn()
 
     async def kill_broker(self) -> None:
         """Kill -9 the broker and start it again."""
@@ -154,12 +157,12 @@ class Campaign:
 
     async def kill_both(self) -> None:
         """Kill -9 both at once; the broker is back first."""
-        await self._revive()
+        await self._at_work_or_not()
         self._gateway.kill()
         self._lose_broker()
         self._audit_charges()
         await self._restore_broker()
-        self._gateway.spawn()
+        self._spawn()
 
     async def cut(self) -> None:
         """Break the gateway's connection."""
@@ -199,6 +202,19 @@ class Campaign:
         await self._subscriber.connected.wait()
         self._relay.open = True
 
+    async def _at_work_or_not(self) -> None:
+        """Half of the time, wait until the gateway is connected and busy with what it missed."""
+        patience = time.monotonic() + _CONNECTING_S
+        if self._dice.random() < 0.5:
+            while self._relay.connections == self._connections and time.monotonic() < patience:  # noqa: ASYNC110 - or a timeout
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(self._dice.uniform(0.0, 0.3))
+        await self._revive()
+
+    def _spawn(self) -> None:
+        self._connections = self._relay.connections
+        self._gateway.spawn()
+
     async def _revive(self) -> None:
         """Start a gateway again that has ended by itself, as a service manager would; only a thief may do that."""
         process = self._gateway.process
@@ -208,7 +224,7 @@ class Campaign:
         if not self._injected["take_over"]:
             self._complaints.append(f"the gateway ended with {process.returncode}")
         self._gateway.wait()
-        self._gateway.spawn()
+        self._spawn()
 
     async def _audit(self) -> None:
         await self._revive()
@@ -256,7 +272,6 @@ class Campaign:
             self._subscriber,
             self._relay.tap,
             broker_killed=bool(self._injected["kill_broker"] + self._injected["kill_both"]),
-            disturbed=bool(self._injected),
         )
         verdict = judge(evidence, self._ledger)
         verdict.faults += self._complaints

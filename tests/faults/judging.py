@@ -117,7 +117,6 @@ class Evidence:
     subscriber: Subscriber
     tap: Wiretap
     broker_killed: bool
-    disturbed: bool
 
 
 def judge(evidence: Evidence, ledger: Ledger) -> Verdict:
@@ -134,8 +133,7 @@ def judge(evidence: Evidence, ledger: Ledger) -> Verdict:
     faults += [f"{key} was released with different bytes" for key, _ in subscriber.differing]
     faults += [f"{key} was sent with different bytes" for key, said in tap.published.items() if len(said) > 1]
     faults += ledger.complaints(evidence.grid.length_s * 1_000)
-    if verdict.repeats and not evidence.disturbed:
-        faults.append(f"{verdict.repeats} releases were repeated for no reason")
+    faults += [f"{key} was repeated without a reconnect" for key in subscriber.unexplained]
     faults += _order(subscriber)
     said = _said(evidence, verdict)
     _SymbolCheck(evidence, said, verdict).run()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import aiomqtt
 import pytest
 from faults.judging import Evidence, Ledger, Roll, judge
 from faults.watching import Subscriber, power_w
@@ -38,7 +39,7 @@ LEDGER = Balanced(2 * SLOTS * price_of(4, [ROLL.reach]))
 
 @pytest.fixture
 def evidence() -> Evidence:
-    subscriber, tap = Subscriber(0, ROLL.prices), Wiretap()
+    subscriber, tap = Subscriber(0, ROLL.prices, connections=lambda: 1), Wiretap()
     for slot in range(SLOTS):
         powers = [GRID.power_mw(power_w(SEED, slot, name)) for name in ROLL.levels]
         symbols = [*(symbol_of(power, 4) for power in powers), group_symbol_of(powers, ROLL.reach)]
@@ -47,7 +48,7 @@ def evidence() -> Evidence:
             subscriber.first[key] = json.dumps({"slot": key.slot, "symbol": symbol}).encode()
             tap.published[key] = {subscriber.first[key]}
             tap.acknowledged.add(key)
-    return Evidence(ROLL, GRID, SEED, SLOTS, subscriber, tap, broker_killed=False, disturbed=False)
+    return Evidence(ROLL, GRID, SEED, SLOTS, subscriber, tap, broker_killed=False)
 
 
 def other_symbol(payload: bytes) -> bytes:
@@ -74,7 +75,7 @@ def mark_as_spent(evidence: Evidence) -> None:
 
 
 def repeat(evidence: Evidence) -> None:
-    evidence.subscriber.repeats[FIRST] += 1
+    evidence.subscriber.unexplained.append(FIRST)
 
 
 def see_other_bytes(evidence: Evidence) -> None:
@@ -121,6 +122,21 @@ def test_what_is_right_has_no_fault(evidence: Evidence) -> None:
 def test_one_wrong_thing_is_a_fault(evidence: Evidence, spoil: Callable[[Evidence], None]) -> None:
     spoil(evidence)
     assert judge(evidence, LEDGER).faults
+
+
+def test_a_repeat_is_explained_by_a_new_connection_and_by_nothing_else() -> None:
+    connections = 1
+    subscriber = Subscriber(0, {FIRST.topic: 5}, connections=lambda: connections)
+    payload = json.dumps({"slot": FIRST.slot, "symbol": 1}).encode()
+    message = aiomqtt.Message(f"noiseless/{FIRST.topic}", payload, 1, retain=False, mid=1, properties=None)
+    subscriber._take(message)
+    connections = 2
+    subscriber._take(message)
+    assert (subscriber.repeats[FIRST], subscriber.unexplained, subscriber.released_microbits) == (1, [], 5)
+    subscriber = Subscriber(0, {}, connections=lambda: connections)
+    for _ in range(2):
+        subscriber._take(message)
+    assert subscriber.unexplained == [FIRST]
 
 
 @pytest.mark.parametrize("off_by", [-1, 1])

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import aiomqtt
 from faults.wiretap import Key, release_key
@@ -60,14 +60,21 @@ class Meters:
 
 
 class Subscriber:
-    """Receives all releases, in a session that the broker keeps for it."""
+    """Receives all releases, in a session that the broker keeps for it.
 
-    def __init__(self, port: int, prices: dict[str, int]) -> None:
+    `connections` tells how often the gateway has connected: only a new connection, its or ours, explains a repeat.
+    """
+
+    def __init__(self, port: int, prices: dict[str, int], connections: Callable[[], int]) -> None:
         self._port = port
         self._prices = prices
+        self._theirs, self._ours = connections, 0
+        self._first_connections: dict[Key, int] = {}
         self.first: dict[Key, bytes] = {}
         """The bytes of each release when it was first seen, in that order."""
         self.repeats: Counter[Key] = Counter()
+        self.unexplained: list[Key] = []
+        """Repeats on the same connections as the first."""
         self.differing: list[tuple[Key, bytes]] = []
         self.released_microbits = 0
         """The price of everything that was released, once each."""
@@ -92,6 +99,7 @@ class Subscriber:
                     queue_type=lambda *_, queue=queue, **__: queue,
                 ) as client:
                     await client.subscribe("noiseless/+/+", qos=1)
+                    self._ours += 1
                     self.connected.set()
                     async for message in client.messages:
                         self._take(message)
@@ -106,11 +114,15 @@ class Subscriber:
         key = release_key(str(message.topic), payload)
         if key is None:
             return
+        connections = self._theirs() + self._ours
         if key not in self.first:
             self.first[key] = payload
+            self._first_connections[key] = connections
             if not json.loads(payload).get("spent"):
                 self.released_microbits += self._prices.get(key.topic, 0)
             return
         self.repeats[key] += 1
+        if connections == self._first_connections[key]:
+            self.unexplained.append(key)
         if self.first[key] != payload:
             self.differing.append((key, payload))
