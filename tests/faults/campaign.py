@@ -109,8 +109,10 @@ class Campaign:
         self.outcome = Outcome(plan, seed)
         self._injected = self.outcome.injected
 
-    async def run(self, kills: int, report: Callable[[int], None] = lambda _: None) -> Outcome:
-        """Inject faults until `kills` processes were killed, then let everything settle, and judge."""
+    async def run(
+        self, kills: int, report: Callable[[int], None] = lambda _: None, *, faults: int = 0
+    ) -> Outcome:
+        """Inject `faults` and more until `kills` processes were killed, then let everything settle, and judge."""
         began = time.monotonic()
         async with AsyncExitStack() as parts:
             parts.enter_context(self._broker)
@@ -127,15 +129,15 @@ class Campaign:
             self._relay.delay, self._relay.bytes_per_s = self._plan.delay, self._plan.bytes_per_s
             publishing = asyncio.create_task(self._meters.run())
             parts.callback(publishing.cancel)
-            await self._inject(kills, report)
+            await self._inject(kills, faults, report)
             await self._settle(publishing)
             self.outcome.verdict = self._judge()
         self.outcome.seconds = time.monotonic() - began
         return self.outcome
 
-    async def _inject(self, kills: int, report: Callable[[int], None]) -> None:
+    async def _inject(self, kills: int, faults: int, report: Callable[[int], None]) -> None:
         names, weights = list(self._plan.weights), list(self._plan.weights.values())
-        while self.outcome.kills < kills:
+        while self.outcome.kills < kills or self._injected.total() < faults:
             await asyncio.sleep(self._dice.uniform(*self._plan.apart))
             fault = self._dice.choices(names, weights)[0]
             await getattr(self, fault)()
