@@ -176,9 +176,10 @@ def test_every_call_in_the_documents_is_understood() -> None:
 
 
 def test_the_readmes_reading_is_released_as_the_readme_shows() -> None:
-    topic, payload = re.search(r"-t (meters/\S+) -m '(.*)'", README).groups()  # type: ignore[union-attr]
+    topic, written = re.search(r'-t (meters/\S+) -m "(.*)"', README).groups()  # type: ignore[union-attr]
     shown = re.search(r"^(noiseless/household/\S+) (\{.*\})$", README, re.MULTILINE)
     assert shown is not None
+    payload = written.replace('\\"', '"').replace("$start", json.loads(shown[2])["slot"])
     config = load(ROOT / "deploy" / "noiseless.toml")
     document = document_of(config)
     sources = Sources(config.source, document.households, document.slot_ms)

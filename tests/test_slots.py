@@ -249,25 +249,25 @@ def test_a_late_reading_is_counted_once_while_the_clock_is_behind() -> None:
 
 
 def test_a_flood_of_corrections_is_cut_off() -> None:
-    """Four changes per interval are believed; more would fill the journal."""
+    """64 changes per interval are believed, as of a meter that tells the energy so far; more would fill the journal."""
     slots = opened(1)
-    answers = [put(slots, (0, START, energy, False)) for energy in range(1, 9)]
-    assert [len(answer.fresh) for answer in answers] == [1] * 4 + [0] * 4
+    answers = [put(slots, (0, START, energy, False)) for energy in range(1, 69)]
+    assert [len(answer.fresh) for answer in answers] == [1] * 64 + [0] * 4
     assert answers[-1].rejected == Counter({Reason.QUOTA: 1})
-    assert taken(slots) == [[8]]
+    assert taken(slots) == [[128]]
 
 
 def test_a_flood_in_one_batch_is_cut_off_too() -> None:
     """The journal takes no more from one meter because she was quick."""
     answer = put(opened(1), *[(0, START, energy, False) for energy in range(1_000)])
-    assert len(answer.fresh) <= 4
-    assert answer.rejected[Reason.QUOTA] >= 1_000 - 4 - answer.rejected[Reason.REPEATED]
+    assert len(answer.fresh) <= 64
+    assert answer.rejected[Reason.QUOTA] >= 1_000 - 64 - answer.rejected[Reason.REPEATED]
 
 
 def test_the_quota_is_per_slot_and_grows_with_the_intervals() -> None:
     slots = opened(3)
-    answers = [put(slots, (0, START + PART_MS, energy, False)) for energy in range(15)]
-    assert sum(len(answer.fresh) for answer in answers) == 12
+    answers = [put(slots, (0, START + PART_MS, energy, False)) for energy in range(200)]
+    assert sum(len(answer.fresh) for answer in answers) == 3 * 64
     assert len(put(slots, (0, START + SLOT_MS, 1, False)).fresh) == 1
 
 
