@@ -188,14 +188,21 @@ class Gateway:
         birth = Publication(f"{output.topic}/state", b'{"state":"online"}', retain=True)
         will = birth._replace(payload=b'{"state":"offline"}')
         filters = self._sources.filters
+        former = self._ledger.former_filters([*filters, fence])
         if output.address is None:
             both = Session(
-                broker, filters=filters, deliver=self._deliver, birth=birth, will=will, fence_topic=fence
+                broker,
+                filters=filters,
+                deliver=self._deliver,
+                birth=birth,
+                will=will,
+                fence_topic=fence,
+                former=former,
             )
             return both, both
         receivers = _broker("output", output.address, self._config.output_client_id, output, tls=output.tls)
         return (
-            Session(broker, filters=filters, deliver=self._deliver, fence_topic=fence),
+            Session(broker, filters=filters, deliver=self._deliver, fence_topic=fence, former=former),
             Session(receivers, filters=(), deliver=self._pass_over, birth=birth, will=will),
         )
 

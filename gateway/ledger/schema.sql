@@ -16,6 +16,11 @@ CREATE TABLE place (
     UNIQUE (kind, name)
 ) STRICT, WITHOUT ROWID;
 
+-- Every filter that our session at the broker may hold: what left the configuration is unsubscribed.
+CREATE TABLE subscription (
+    filter TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
 -- Readings of open slots: one packed row per commit, gone when its last slot has closed.
 CREATE TABLE journal (
     id       INTEGER PRIMARY KEY,

@@ -102,6 +102,15 @@ class Ledger:
             self._save(self._balances, start_ms)
         self._next_ms = start_ms
 
+    def former_filters(self, filters: Sequence[str]) -> list[str]:
+        """Remember what is subscribed to, and return what once was and is no more."""
+        with self._transaction():
+            self._db.executemany(
+                "INSERT OR IGNORE INTO subscription VALUES (?)", [(name,) for name in filters]
+            )
+            known = [name for (name,) in self._db.execute("SELECT filter FROM subscription ORDER BY filter")]
+        return [name for name in known if name not in filters]
+
     def append(self, readings: Readings) -> None:
         """Journal a batch of readings as one row."""
         if len(readings):

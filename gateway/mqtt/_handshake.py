@@ -10,6 +10,7 @@ from mqtt5 import (
     SubAckPacket,
     SubscribePacket,
     TopicFilter,
+    UnsubscribePacket,
     Will,
 )
 
@@ -101,6 +102,11 @@ def subscribe_packet(filters: Sequence[str], fence_topic: str | None) -> Subscri
         for topic in _given(fence_topic)
     ]
     return SubscribePacket(SUBSCRIBE_ID, [*inputs, *fence])
+
+
+def unsubscribe_packet(filters: Sequence[str]) -> UnsubscribePacket:
+    """Return the UNSUBSCRIBE for filters that left the configuration: the broker keeps them in our session."""
+    return UnsubscribePacket(SUBSCRIBE_ID, list(filters))
 
 
 def check_suback(suback: SubAckPacket, filters: Sequence[str], fence_topic: str | None) -> None:

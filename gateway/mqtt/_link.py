@@ -8,12 +8,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
-from mqtt5 import ConnAckPacket, DisconnectPacket, DisconnectReasonCode, PingRespPacket, SubAckPacket
+from mqtt5 import (
+    ConnAckPacket,
+    DisconnectPacket,
+    DisconnectReasonCode,
+    PingRespPacket,
+    SubAckPacket,
+    UnsubAckPacket,
+)
 
 from gateway.mqtt._connection import Connection, ConnectionLost
 from gateway.mqtt._decoder import Batch, Skipped
 from gateway.mqtt._flight import Flight
-from gateway.mqtt._handshake import check_connack, check_suback, connect_packet, subscribe_packet
+from gateway.mqtt._handshake import (
+    check_connack,
+    check_suback,
+    connect_packet,
+    subscribe_packet,
+    unsubscribe_packet,
+)
 from gateway.mqtt._inbox import Inbox
 from gateway.mqtt._interface import Broker, Message, Publication, PublishRefused
 from gateway.mqtt._window import Window
@@ -58,6 +71,7 @@ class Terms:
     will: Publication | None
     will_delay: int
     fence_topic: str | None
+    former: Sequence[str]
 
 
 class Link:
@@ -117,6 +131,10 @@ class Link:
         if terms.filters or terms.fence_topic is not None:
             self._connection.send(subscribe_packet(terms.filters, terms.fence_topic).write())
             check_suback(await self._connection.reply(SubAckPacket), terms.filters, terms.fence_topic)
+        if terms.former:
+            # Whatever it answers: what is not subscribed to any more was not to be.
+            self._connection.send(unsubscribe_packet(terms.former).write())
+            await self._connection.reply(UnsubAckPacket)
         self.ready_at = self._loop.time()
         if terms.birth is not None:
             self._announce(terms.birth._replace(retain=True))

@@ -35,6 +35,8 @@ class Session:
     after we vanish, and by `stop()`. `fence_topic` must be ours alone; without one there is nothing to catch
     up with.
 
+    `former` filters, which the broker may still hold in our session, are unsubscribed on every connection.
+
     A session runs once. Use all methods from the thread of the event loop that runs it.
     """
 
@@ -48,8 +50,11 @@ class Session:
         will: Publication | None = None,
         will_delay: int = 30,
         fence_topic: str | None = None,
+        former: Sequence[str] = (),
     ) -> None:
-        self._terms = Terms(broker, tuple(filters), deliver, birth, will, will_delay, fence_topic)
+        self._terms = Terms(
+            broker, tuple(filters), deliver, birth, will, will_delay, fence_topic, tuple(former)
+        )
         self._inbox = Inbox(broker.receive_maximum)
         self._window = Window(broker.receive_maximum)
         self._flight = Flight()

@@ -8,7 +8,7 @@ from brokers import Mosquitto
 from gateways import Gateway, eventually, roll
 from service.conftest import GatewayFactory
 from service.expecting import Grid, price_of, symbol_of
-from service.watching import Watcher, publish
+from service.watching import Message, Watcher, publish
 
 GRID = Grid()
 NAMES = ["h-0", "h-1", "h-2"]
@@ -102,3 +102,26 @@ def test_many_reloads_take_no_memory(make_gateway: GatewayFactory) -> None:
         reload(gateway, "broker connected")
         sizes.append(gateway.operator_metrics()["process_resident_memory_bytes"])
     assert sizes[-1] - sizes[10] < 3_000_000
+
+
+def test_a_filter_that_left_the_configuration_is_unsubscribed_and_the_rest_goes_on(
+    make_gateway: GatewayFactory, mosquitto: Mosquitto, watcher: Watcher
+) -> None:
+    """The broker keeps subscriptions in the session: messages that nobody wants would come for ever."""
+    source = {"value": "/energy_wh", "unit": "Wh", "time": {"at": "/ts"}}
+    old = {"topic": "old/{household}", "households": ["h-1"], **source}
+    new = {"topic": "meters/{household}/reading", "households": ["h-0", "h-2"], **source}
+    gateway: Gateway = make_gateway(roll(*NAMES), source=[new, old]).start()
+    publish(mosquitto.port, [reading("h-1")])
+    eventually("it came", lambda: gateway.operator_metrics()["noiseless_operator_messages_total"] == 1)
+    gateway.configure(source=[{**new, "households": ["*"]}])
+    reload(gateway, "broker connected")
+    publish(mosquitto.port, [reading("h-1"), GRID.reading("h-0", 0, 0)])
+    eventually("hers came", lambda: gateway.operator_metrics()["noiseless_operator_readings_total"] == 1)
+    assert gateway.operator_metrics()["noiseless_operator_messages_total"] == 1
+    publish(mosquitto.port, [GRID.reading(name, slot, 0) for slot in range(3) for name in NAMES])
+    watcher.wait_for_slots(["household/h-1"], GRID.starts(0, 2))
+
+
+def reading(household: str) -> Message:
+    return GRID.reading(household, 0, 0)._replace(topic=f"old/{household}")
