@@ -4,7 +4,7 @@ import json
 
 import pytest
 from brokers import Mosquitto
-from gateways import Gateway, roll
+from gateways import Gateway, eventually, roll
 from service.conftest import GatewayFactory
 from service.expecting import Grid, group_symbol_of, price_of, symbol_of
 from service.watching import Watcher, publish
@@ -106,6 +106,7 @@ def test_merged_cells_spend_the_rest_and_withheld_releases_are_not_there(
         publish(mosquitto.port, [GRID.reading(name, slot, watts(slot, i)) for i, name in enumerate(NAMES)])
     group_releases = watcher.wait_for_slots(["group/all"], GRID.starts(0, 2 * WINDOW + 1))["group/all"]
     assert GRID.start(2 * WINDOW - 1) in group_releases
+    eventually("nothing waits", lambda: gateway.operator_metrics()["noiseless_operator_outbox"] == 0)
     seen = watcher.releases()[topic]
     assert [GRID.start(slot) in seen for slot in range(WINDOW, 2 * WINDOW + 1)] == [True] * 3 + [
         False
