@@ -14,7 +14,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from gateway.config import Config
-from gateway.rules import RULES, SQLITE, Fault
+from gateway.rules import RULES, SQLITE
+from gateway.ruling import Fault
+from gateway.source_rules import SOURCE_RULES
 
 _FILES = ("password_file", "ca_file", "cert_file", "key_file")
 _PATHS = (*((table, name) for table in ("broker", "output") for name in _FILES), ("http", "token_file"))
@@ -28,8 +30,10 @@ _REMEDIES = {
     "too_short": "give at least one",
 }
 _PROBLEMS = {"missing": "it is needed", "extra_forbidden": "no such field"}
+# How pydantic names a union's branches in a location.
+_BRANCHES = ("literal[", "UnitField", "TimeField", "str", "int", "float", "bool", "list[")
 _STAND_INS: dict[str, dict[str, Any]] = {
-    "source": {"topic": "{household}", "value": "/", "unit": "Wh", "time": {"at": "/"}},
+    "source": {"topic": "{household}"},
     "household": {"id": "unnamed"},
     "group": {"name": "unnamed", "members": ["*"]},
 }
@@ -84,7 +88,7 @@ def validated(raw: Mapping[str, Any], *, studies: bool = False) -> Config:
         faults = list({location: _fault(location, details) for location, details in reversed(found)}.values())
         broken = {".".join(location.names[:2]) for location, _ in found}
         config = Config.model_validate(_without(raw, [location for location, _ in found]))
-    for rule in RULES:
+    for rule in (*RULES, *SOURCE_RULES):
         # What is left still shows its faults to each other, unless a rule reads what was broken.
         if broken.isdisjoint({name.partition(".")[0] for name in rule.reads} | rule.reads):
             faults.extend(() if studies and rule.for_running else map(_safe, rule.check(config)))
@@ -130,7 +134,7 @@ class _Location(NamedTuple):
 
 def _location(details: ErrorDetails) -> _Location:
     """Return where an error is: without pydantic's names for a union's branches, with a validator's field."""
-    parts = tuple(part for part in details["loc"] if not str(part).startswith(("literal[", "UnitField")))
+    parts = tuple(part for part in details["loc"] if not str(part).startswith(_BRANCHES))
     field = details.get("ctx", {}).get("field")
     return _Location((*parts, field) if field else parts)
 

@@ -103,29 +103,29 @@ class EventSchedule:
     """A slot is due when half the roll has a reading past its end and grace.
 
     Args:
-        interval_ms: (n,) the length of each household's intervals.
+        span_ms: (m,) the length of each meter's intervals; 0 where a reading speaks of a moment.
         slot_ms: the slot's length.
         grace_ms: the grace.
 
     """
 
-    def __init__(self, interval_ms: IntArray, slot_ms: int, grace_ms: int) -> None:
-        self._interval_ms = interval_ms
+    def __init__(self, span_ms: IntArray, slot_ms: int, grace_ms: int) -> None:
+        self._span_ms = span_ms
         self._slot_ms = slot_ms
         self._grace_ms = grace_ms
-        self._latest = np.full(len(interval_ms), np.iinfo(np.int64).min)
-        self._earliest = np.full(len(interval_ms), _NEVER)
+        self._latest = np.full(len(span_ms), np.iinfo(np.int64).min)
+        self._earliest = np.full(len(span_ms), _NEVER)
         self._moved = asyncio.Event()
 
     def observe(self, readings: Readings) -> None:
-        """Move each household's first and last moment."""
-        household, start = readings.household, readings.start_ms
-        np.maximum.at(self._latest, household, start + self._interval_ms[household])
-        np.minimum.at(self._earliest, household, start)
+        """Move each meter's first and last moment."""
+        meter, time_ms = readings.meter, readings.time_ms
+        np.maximum.at(self._latest, meter, time_ms + self._span_ms[meter])
+        np.minimum.at(self._earliest, meter, time_ms)
         self._moved.set()
 
     def first_slot(self) -> int | None:
-        """Return the median household's first slot, once half the roll has spoken.
+        """Return the median meter's first slot, once half the roll has spoken.
 
         Two of them that lie far apart wait for a third: one may have a wild clock.
         """

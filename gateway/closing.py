@@ -78,7 +78,7 @@ class Closer:
             await session.wait_caught_up(catch_up_s)
             while schedule.due(slots.next_slot) and not self._outbox.full:
                 async with self.busy:
-                    await self._close_next(slots)
+                    await self._close_next(slots, intake)
                 # Closing many slots in a row must not starve the link.
                 await asyncio.sleep(0)
 
@@ -122,14 +122,16 @@ class Closer:
             remedy = "see why the broker does not take releases; output.max_pending bounds what waits"
             _log.warning("releases wait, no slot closes", waiting_slots=self._outbox.slots, remedy=remedy)
 
-    async def _close_next(self, slots: OpenSlots) -> None:
+    async def _close_next(self, slots: OpenSlots, intake: Intake) -> None:
         start_ms = slots.next_slot * slots.slot_ms
-        values = slots.take()
+        values, registers, rejected = slots.take()
         closed = close_slot(self._policy, self._state, start_ms, values)
         symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
         coarse = closed.coarse.tolist() if closed.coarse.any() else []
         release = Release(start_ms, symbols, closed.spent.tolist(), coarse)
-        await self._thread.insist(self._ledger.close_slot, release, start_ms + slots.slot_ms, closed)
+        next_ms = start_ms + slots.slot_ms
+        await self._thread.insist(self._ledger.close_slot, release, next_ms, closed, registers.packed())
+        intake.late_faults(rejected)
         self._outbox.add(len(symbols))
         self._state, self._latest = closed.state, (start_ms, closed)
         counts = (len(closed.symbols), len(closed.group_symbols), int(closed.charges.sum()))

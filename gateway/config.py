@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from gateway.privacy import MAX_CELLS, Calibration, Missing, Rounding, WhenSpent, levels_within
 from gateway.quantities import Duration, Power, refused
-from gateway.topics import TopicTemplate
+from gateway.source_table import SourceTable
+from gateway.table import AsList, Number, Table
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
-_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 _DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 _MAX_PORT = 65_535
 
@@ -26,14 +26,6 @@ def _name(text: str) -> str:
     if not _NAME.fullmatch(text):
         raise refused(
             "not a name that fits into an MQTT topic", "use letters, digits and . _ : @ - (1 to 128)"
-        )
-    return text
-
-
-def _pointer(text: str) -> str:
-    if not _POINTER.fullmatch(text):
-        raise refused(
-            "not a JSON pointer (RFC 6901)", 'start with "/", as in "/energy_wh" or "/data/0/value"'
         )
     return text
 
@@ -96,37 +88,16 @@ def _no_wildcard(text: str) -> str:
     return text
 
 
-def _template(text: str) -> str:
-    try:
-        TopicTemplate.parse(text)
-    except ValueError:
-        remedy = 'write one like "meters/{household}/reading"; + and # stand alone in a level, # at the end'
-        raise refused("not a topic filter", remedy) from None
-    return text
-
-
 def _in_order(ends: tuple[int, int]) -> tuple[int, int]:
     if ends[0] >= ends[1]:
         raise refused("the range's ends are not in order", 'write range = ["LOW", "HIGH"] with LOW < HIGH')
     return ends
 
 
-def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
 Name = Annotated[str, AfterValidator(_name)]
-Pointer = Annotated[str, AfterValidator(_pointer)]
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Weight = Annotated[int, Field(strict=True, ge=-1_000_000, le=1_000_000)]
 GroupRounding = Literal[Rounding.NEAREST, Rounding.FEEDBACK]
 PowerRange = Annotated[tuple[Power, Power], AfterValidator(_in_order)]
-
-
-class Table(BaseModel):
-    """A TOML table: unknown fields are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Credentials(Table):
@@ -245,46 +216,6 @@ class BudgetTable(Table):
     )
 
 
-class TimeField(Table):
-    """Where a message says its time."""
-
-    at: Pointer = Field(
-        description="pointer to an ISO 8601 text with an offset, or to seconds or ms since 1970"
-    )
-
-
-class UnitField(Table):
-    """Where a message says its unit."""
-
-    at: Pointer = Field(description='pointer to "Wh" or "kWh"')
-
-
-class SourceTable(Table):
-    """One family of messages and how they become readings."""
-
-    topic: Annotated[str, AfterValidator(_template)] = Field(
-        description='a topic with the household in it: "meters/{household}/reading"; + is one level'
-    )
-    format: Literal["json"] = Field("json", description='"json"')
-    value: Annotated[list[Pointer], BeforeValidator(_as_list)] = Field(
-        min_length=1, description="pointer to the energy, or a list of pointers that are summed"
-    )
-    unit: Literal["Wh", "kWh"] | UnitField = Field(
-        description='"Wh" or "kWh", or {at = "/pointer"} to one of them'
-    )
-    quantity: Literal["interval"] = Field("interval", description='"interval": the energy of one interval')
-    interval: Duration | None = Field(
-        None, description="the interval's length, the slot's or a part of it; left out: the slot's"
-    )
-    stamp: Literal["start", "end"] = Field("start", description="which end of the interval the time stamps")
-    time: TimeField = Field(description='where the message says its time: { at = "/ts" }')
-    household: Name | None = Field(None, description="the household, where the topic does not name one")
-    households: Annotated[list[str], BeforeValidator(_as_list)] = Field(
-        ["*"], min_length=1, description="patterns of the households that this source speaks for"
-    )
-    max_bytes: int = Field(65_536, ge=1, strict=True, description="longer payloads are kept out")
-
-
 class HouseholdTable(Release):
     """One household on the roll."""
 
@@ -295,7 +226,7 @@ class GroupTable(Table):
     """One aggregate of members."""
 
     name: Name = Field(description="the group's name in its topic")
-    members: Annotated[list[str], BeforeValidator(_as_list)] = Field(
+    members: Annotated[list[str], AsList] = Field(
         min_length=1, description='ids or patterns of households, as in ["h-0*"]'
     )
     query: Literal["sum", "mean"] = Field("sum", description='"sum" or "mean" of the members\' power')

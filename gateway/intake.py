@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from gateway.clocks import Schedule
+from gateway.clocks import Schedule, WallClock
 from gateway.ledger import Ledger, LedgerThread
 from gateway.mqtt import Message, Session
 from gateway.slots import OpenSlots, Put
@@ -25,6 +25,8 @@ class Intake:
 
     Args:
         sources: how messages become readings.
+        meters: how many there are.
+        clock: the time of readings that say none.
         schedule: which readings are too far ahead.
         ledger: journals the readings.
         thread: runs the ledger.
@@ -35,18 +37,21 @@ class Intake:
     def __init__(
         self,
         sources: Sources,
+        meters: int,
+        clock: WallClock,
         schedule: Schedule,
         ledger: Ledger,
         thread: LedgerThread,
         metrics: OperatorMetrics,
     ) -> None:
         self._sources = sources
+        self._clock = clock
         self._schedule = schedule
         self._ledger = ledger
         self._thread = thread
         self._metrics = metrics
         self._early: list[Readings] = []
-        self._early_counts = np.zeros(len(sources.parts), np.int64)
+        self._early_counts = np.zeros(meters, np.int64)
         self._pending: list[Readings] = []
         self._sequence = 0
         self._committing = asyncio.Lock()
@@ -69,7 +74,7 @@ class Intake:
             hurry: the broker waits for acknowledgements.
 
         """
-        readings, rejected = self._sources.decode(messages)
+        readings, rejected = self._sources.decode(messages, self._clock.now_ms())
         self._schedule.observe(readings)
         put = self._enter(readings)
         self._pending.append(put.fresh)
@@ -127,16 +132,20 @@ class Intake:
     def _still_open(self, readings: Readings) -> Readings:
         """Leave out what a closed slot used: it is durable in its symbols, the raw reading need not be written."""
         next_ms = self._ledger.next_ms
-        return readings if next_ms is None else readings.where(readings.start_ms >= next_ms)
+        return readings if next_ms is None else readings.where(readings.time_ms >= next_ms)
 
     def _enter(self, readings: Readings) -> Put:
         if self.slots is not None:
             return self.slots.put(readings, self._schedule.horizon_ms(self.slots.next_slot))
-        kept = self._early_counts[readings.household] + occurrences(readings.household) < _MOST_EARLY
+        kept = self._early_counts[readings.meter] + occurrences(readings.meter) < _MOST_EARLY
         fresh = readings.where(kept)
-        np.add.at(self._early_counts, fresh.household, 1)
+        np.add.at(self._early_counts, fresh.meter, 1)
         self._early.append(fresh)
         return Put(fresh, +Counter({Reason.QUOTA: len(readings) - len(fresh)}))
+
+    def late_faults(self, rejected: Counter[Reason]) -> None:
+        """Count what was only found out about readings when their slot closed."""
+        self._count(0, 0, rejected)
 
     def _count(self, messages: int, readings: int, rejected: Counter[Reason]) -> None:
         self._metrics.messages.inc(messages)

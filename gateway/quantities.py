@@ -11,8 +11,10 @@ from pydantic_core import PydanticCustomError
 
 _MS = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MW = {"mW": 1, "W": 1_000, "kW": 1_000_000, "MW": 1_000_000_000}
+_MWH = {"Wh": 1_000, "kWh": 1_000_000, "MWh": 1_000_000_000}
 _NUMBER = re.compile(r"\s*([+-]?[0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([A-Za-z]+)\s*")
 MAX_POWER_MW = 10**12
+MAX_ENERGY_MWH = 10**15
 MAX_DURATION_MS = 10 * 366 * 86_400_000
 
 
@@ -55,6 +57,19 @@ def power_mw(text: object) -> int:
     return int(exact)
 
 
+def energy_mwh(text: object) -> int:
+    """Return the milliwatt-hours of a text like ``"100000 kWh"``.
+
+    Raises:
+        PydanticCustomError: not a text, no unit, not a positive whole number of mWh, or beyond 1 TWh.
+
+    """
+    exact = _scaled(text, _MWH, 'an energy with a unit, like "100000 kWh"')
+    if exact <= 0 or exact != int(exact) or exact > MAX_ENERGY_MWH:
+        raise refused("not a positive whole number of mWh, or beyond 1 TWh", 'write one like "100000 kWh"')
+    return int(exact)
+
+
 def _scaled(text: object, units: dict[str, int], wanted: str) -> Decimal:
     found = _NUMBER.fullmatch(text) if isinstance(text, str) else None
     if found is None or found[2] not in units:
@@ -76,6 +91,9 @@ def written_power(mw: int) -> str:
 
 Duration = Annotated[int, BeforeValidator(duration_ms), PlainSerializer(written_duration)]
 """A duration in ms, written with a unit."""
+
+Energy = Annotated[int, BeforeValidator(energy_mwh)]
+"""An energy in mWh, written with a unit."""
 
 Power = Annotated[int, BeforeValidator(power_mw), PlainSerializer(written_power)]
 """A power in mW, written with a unit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -14,10 +15,12 @@ from gateway.certificates import seconds_left
 from gateway.classes import GroupClass, HouseholdClass, group_classes, household_classes
 from gateway.config import Config, Credentials
 from gateway.ledger import Statement
+from gateway.metering import metering_of
 from gateway.policy import document_of
 from gateway.privacy import MICROBITS_PER_BIT, Codebook, IntArray
 from gateway.quantities import written_duration
-from gateway.rules import Fault, speakers
+from gateway.ruling import Fault
+from gateway.source_table import SourceTable
 from gateway.tables import cell, table
 
 _MS_PER_DAY = 86_400_000
@@ -43,6 +46,7 @@ def privacy_table(config: Config) -> dict[str, Any]:
         "slots_per_window": document.window_ms // document.slot_ms,
         "households": [_household_row(one, per_day) for one in household_classes(document, policy)],
         "groups": [_group_row(one, per_day) for one in group_classes(document, policy)],
+        "sources": [_source_row(source) for source in config.source],
         "warnings": list(warnings(config)),
     }
 
@@ -56,10 +60,10 @@ def warnings(config: Config) -> Iterator[str]:
     for one in household_classes(document, policy):
         if one.releases_per_window == 0:
             yield f"budget.bits: pays for no release of the {len(one.positions)} households with {one.label}"
-    ids = [household.id for household in config.household]
-    heard = {member for source in config.source for member in speakers(source, ids)}
-    if unheard := [name for i, name in enumerate(ids) if i not in heard]:
-        yield f"source: none speaks for {len(unheard)} households, the first is {unheard[0]}"
+    metering = metering_of(config)
+    heard = {place for places in metering.served for place in places}
+    if unheard := [name for i, name in enumerate(metering.meters.ids) if i not in heard]:
+        yield f"source: none speaks for {len(unheard)} meters, the first is {unheard[0]}"
     if not config.http.listen.startswith(("127.", "localhost:", "[::1]")):
         yield f"http.listen: {config.http.listen} is open to the network, without encryption"
     yield from _expiring("broker", config.broker)
@@ -198,6 +202,20 @@ def _group_row(one: GroupClass, per_day: float) -> dict[str, Any]:
 def _codebook_columns(codebook: Codebook, divisor: int = 1) -> dict[str, Any]:
     ends = (codebook.lower, codebook.upper)
     return {"range_w": [end / _W / divisor for end in ends], "levels": codebook.levels}
+
+
+def _source_row(source: SourceTable) -> dict[str, Any]:
+    """Return a source as it is used: what its table says, and what its preset adds."""
+    fields = source.model_dump(mode="json", exclude_unset=True, exclude={"scale"})
+    return fields | ({"scale": str(source.scale)} if source.scale != 1 else {})
+
+
+def _show_sources(console: Console, rows: Sequence[dict[str, Any]]) -> None:
+    drawn = table("Sources: how messages become readings", "source", "as it is used")
+    for i, row in enumerate(rows):
+        fields = (f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in row.items())
+        drawn.add_row(str(i), "\n".join(fields))
+    console.print(drawn)
 
 
 def _width_columns(codebook: Codebook, divisor: int = 1) -> dict[str, Any]:

@@ -4,53 +4,23 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
-from gateway.config import Config, Credentials, GroupTable, HouseholdTable, SourceTable
+from gateway.config import Config, Credentials, GroupTable, HouseholdTable
 from gateway.mqtt import CredentialsError, TlsFiles
 from gateway.policy import Book, PolicyDocument, book_of, document_of, members_of
 from gateway.privacy import Missing, Rounding, WhenSpent
+from gateway.ruling import Fault, RuleBook
 from gateway.quantities import written_duration, written_power
 from gateway.topics import TopicTemplate
 
 _MS_PER_S = 1_000
-_MOST_PARTS = 1_000
 _LEAST_SYMBOL_LEVELS = 3
 SQLITE = "sqlite:///"
-
-
-class Fault(NamedTuple):
-    """One fault of a configuration: where, what, and what to do."""
-
-    field: str
-    value: object
-    problem: str
-    remedy: str
-
-
-Check = Callable[[Config], Iterator[Fault]]
-
-
-class Rule(NamedTuple):
-    """A check, and the fields that must be free of other faults for it to make sense."""
-
-    check: Check
-    reads: frozenset[str]
-    for_running: bool = False
-
-
-RULES: list[Rule] = []
-
-
-def _rule(*reads: str, for_running: bool = False) -> Callable[[Check], Check]:
-    def register(check: Check) -> Check:
-        RULES.append(Rule(check, frozenset(reads), for_running))
-        return check
-
-    return register
+RULES = RuleBook()
+_rule = RULES.rule
 
 
 @_rule("slots.length")
@@ -238,30 +208,6 @@ def _weights(config: Config) -> Iterator[Fault]:
                 yield Fault(f"group.{i}.weights", pattern, "matches no household", remedy)
 
 
-@_rule("source.topic", "source.household")
-def _topics(config: Config) -> Iterator[Fault]:
-    if not config.source:
-        yield Fault(
-            "source", None, "there is no source of readings", "add a [[source]] with topic, value, unit, time"
-        )
-    for i, source in enumerate(config.source):
-        if TopicTemplate.parse(source.topic).captures == (source.household is not None):
-            remedy = "put {household} into the topic, or set household, one of them"
-            yield Fault(f"source.{i}.topic", source.topic, "does not say once which household speaks", remedy)
-
-
-@_rule("source.interval", "slots.length")
-def _intervals(config: Config) -> Iterator[Fault]:
-    length = config.slots.length
-    for i, source in enumerate(config.source):
-        interval = source.interval or length
-        if interval > length or length % interval or length // interval > _MOST_PARTS:
-            remedy = (
-                f"use {written_duration(length)} (slots.length) or a part of it, at most {_MOST_PARTS} parts"
-            )
-            yield Fault(f"source.{i}.interval", written_duration(interval), "does not fill a slot", remedy)
-
-
 @_rule("source.topic", "output.topic", "output.url", "broker.url")
 def _loops(config: Config) -> Iterator[Fault]:
     if config.separate:
@@ -270,23 +216,6 @@ def _loops(config: Config) -> Iterator[Fault]:
         if TopicTemplate.parse(source.topic).overlaps(config.output.topic):
             remedy = f"read or publish elsewhere: output.topic is {config.output.topic!r}"
             yield Fault(f"source.{i}.topic", source.topic, "would read our own releases", remedy)
-
-
-@_rule("source.households", "source.household", "household.id")
-def _speakers(config: Config) -> Iterator[Fault]:
-    ids = [household.id for household in config.household]
-    first: dict[int, int] = {}
-    for i, source in enumerate(config.source):
-        members = speakers(source, ids)
-        if config.household and not members:
-            field = "household" if source.household else "households"
-            value = source.household or source.households
-            yield Fault(f"source.{i}.{field}", value, "matches no household", "name households of the roll")
-        taken = [member for member in members if first.setdefault(member, i) != i]
-        if taken:
-            problem = f"{ids[taken[0]]} already has source {first[taken[0]]}, and sources are not summed"
-            remedy = 'let each source speak for its own, as in households = ["h-0*"]'
-            yield Fault(f"source.{i}.households", source.households, problem, remedy)
 
 
 @_rule("broker.url", *(f"broker.{field}" for field in Credentials.model_fields))
@@ -340,11 +269,6 @@ def _ledger(config: Config) -> Iterator[Fault]:
 def ledger_path(config: Config) -> Path:
     """Return the ledger's file."""
     return Path(config.ledger.url.removeprefix(SQLITE))
-
-
-def speakers(source: SourceTable, ids: list[str]) -> tuple[int, ...]:
-    """Return the positions of the households that a source speaks for."""
-    return members_of([source.household] if source.household else source.households, ids)
 
 
 def _repeats(table: str, field: str, names: list[str]) -> Iterator[Fault]:

@@ -16,13 +16,14 @@ from gateway.clocks import EventSchedule, Schedule, WallClock, WallSchedule
 from gateway.closing import Closer
 from gateway.config import Config, Credentials
 from gateway.intake import Intake
+from gateway.metering import metering_of
 from gateway.ledger import Ledger, LedgerThread
 from gateway.mqtt import Broker, Message, Publication, Session, TlsFiles
 from gateway.outbox import Outbox
 from gateway.policy import document_of
 from gateway.publishing import Publisher
 from gateway.rules import ledger_path
-from gateway.slots import OpenSlots
+from gateway.slots import OpenSlots, RegisterState
 from gateway.sources import Sources
 from gateway.telemetry import Bounds, OperatorMetrics, PublicMetrics
 from gateway.web import Server, application
@@ -48,17 +49,29 @@ class Gateway:
         self._config = config
         document = document_of(config)
         policy = document.compile()
-        self._sources = Sources(config.source, document.households, document.slot_ms)
-        self._schedule = self._make_schedule(clock or WallClock())
+        metering = metering_of(config)
+        self._meters = metering.meters
+        self._sources = Sources(config.source, metering, document.slot_ms)
+        clock = clock or WallClock()
+        self._schedule = self._make_schedule(clock)
         self.operator = OperatorMetrics()
         self._thread = LedgerThread(self.operator.commit_seconds.observe)
         self._ledger = Ledger(ledger_path(config))
-        self._standing = self._ledger.enter(document, policy)
+        blank = RegisterState.initial(len(self._meters)).packed()
+        self._standing = self._ledger.enter(document, policy, self._meters, blank)
         self._outbox = Outbox(config.output.max_pending, *self._ledger.waiting())
         self._session, self._output = self._make_sessions()
         self._sessions = dict.fromkeys((self._session, self._output))  # one, if they are the same
         self._surprised = False
-        self._intake = Intake(self._sources, self._schedule, self._ledger, self._thread, self.operator)
+        self._intake = Intake(
+            self._sources,
+            len(self._meters),
+            clock,
+            self._schedule,
+            self._ledger,
+            self._thread,
+            self.operator,
+        )
         self._closer = Closer(
             document,
             policy,
@@ -131,7 +144,10 @@ class Gateway:
             next_ms = await self._intake.first_slot() * slot_ms
             await self._thread.insist(self._ledger.begin, next_ms)
         # A slot length that changed goes on at the first border of the new grid.
-        slots = OpenSlots(slot_ms, self._sources.parts, -(-next_ms // slot_ms))
+        first, households = -(-next_ms // slot_ms), len(self._config.household)
+        slots = OpenSlots(
+            slot_ms, self._meters, households, first, RegisterState.of(self._standing.registers)
+        )
         self._intake.open(slots)
         catch_up_s = self._config.slots.catch_up / 1_000
         await self._closer.run(slots, self._schedule, self._intake, self._session, catch_up_s)
@@ -177,7 +193,7 @@ class Gateway:
     def _make_schedule(self, clock: WallClock) -> Schedule:
         slots = self._config.slots
         if slots.clock == "event":
-            return EventSchedule(slots.length // self._sources.parts, slots.length, slots.grace)
+            return EventSchedule(self._meters.span_ms, slots.length, slots.grace)
         return WallSchedule(clock, slots.length, slots.grace, slots.skew)
 
     def _make_sessions(self) -> tuple[Session, Session]:

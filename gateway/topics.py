@@ -1,4 +1,4 @@
-"""Topics with the household in them: ``meters/{household}/reading``."""
+"""Topics that name what they are about: ``meters/{household}/reading``."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-_CAPTURE = "{household}"
+_CAPTURE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicTemplate:
-    """A topic filter that may name the household in one level.
+    """A topic filter that may capture parts of levels.
 
     Attributes:
         filter: the MQTT topic filter to subscribe to.
-        pattern: matches the topics, with the household as its group, if it names one.
+        pattern: matches the topics, with a named group for each capture.
 
     """
 
@@ -27,20 +27,21 @@ class TopicTemplate:
         """Return the template of a text.
 
         Raises:
-            ValueError: a wildcard inside a level, ``#`` before the end, an unknown or repeated capture.
+            ValueError: a wildcard inside a level, ``#`` before the end, two captures in a level or of one name.
 
         """
         levels = text.split("/")
-        if not text or "\0" in text or text.count(_CAPTURE) > 1 or "#" in levels[:-1]:
-            raise ValueError("a topic names {household} at most once, and # only at its end")
+        names = _CAPTURE.findall(text)
+        if not text or "\0" in text or len(names) > len(set(names)) or "#" in levels[:-1]:
+            raise ValueError("a topic captures a name at most once, and has # only at its end")
         if text.startswith("$"):
             raise ValueError("topics with $ are the broker's own, or a shared subscription")
         return cls("/".join(map(_filter_level, levels)), _pattern(levels))
 
     @property
-    def captures(self) -> bool:
-        """Whether the topic names the household."""
-        return self.pattern.groups == 1
+    def captures(self) -> tuple[str, ...]:
+        """The names of what the topic captures, in order."""
+        return tuple(self.pattern.groupindex)
 
     def overlaps(self, prefix: str) -> bool:
         """Return whether a topic below ``prefix`` could match the filter."""
@@ -54,9 +55,7 @@ class TopicTemplate:
 
 
 def _filter_level(level: str) -> str:
-    if _CAPTURE in level:
-        return "+"
-    return level
+    return "+" if _CAPTURE.search(level) else level
 
 
 def _pattern(levels: list[str]) -> re.Pattern[str]:
@@ -70,8 +69,9 @@ def _pattern(levels: list[str]) -> re.Pattern[str]:
 def _pattern_level(level: str) -> str:
     if level == "+":
         return "[^/]*"
-    before, found, after = level.partition(_CAPTURE)
-    for part in (before, after):
-        if any(c in part for c in "+#{}"):
-            raise ValueError("+ and # stand alone in a level, and the only capture is {household}")
-    return re.escape(before) + ("([^/]+)" if found else "") + re.escape(after)
+    before, *captured = _CAPTURE.split(level, maxsplit=1)
+    after = captured[1] if captured else ""
+    if any(c in before + after for c in "+#{}"):
+        raise ValueError("+ and # stand alone in a level, which captures one {name} at most")
+    inside = f"(?P<{captured[0]}>[^/]+)" if captured else ""
+    return re.escape(before) + inside + re.escape(after)

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import IO
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _APPLICATION_ID = 0x6E6C6573
 _DAMAGED = "restore it from a backup; moving it away begins a new one that knows no spent budgets"
 _REMEDIES = {

@@ -7,9 +7,9 @@ CREATE TABLE epoch (
     document    BLOB NOT NULL          -- the public policy, JSON, zlib
 ) STRICT;
 
--- Every household and group ever seen keeps her place in the balance, whoever is on today's roll.
+-- Every household, group and meter ever seen keeps its place in the packed rows, whoever is on today's roll.
 CREATE TABLE place (
-    kind     TEXT NOT NULL CHECK (kind IN ('household', 'group')),
+    kind     TEXT NOT NULL CHECK (kind IN ('household', 'group', 'meter')),
     position INTEGER NOT NULL,
     name     TEXT NOT NULL,
     PRIMARY KEY (kind, position),
@@ -24,8 +24,14 @@ CREATE TABLE subscription (
 -- Readings of open slots: one packed row per commit, gone when its last slot has closed.
 CREATE TABLE journal (
     id       INTEGER PRIMARY KEY,
-    last_ms  INTEGER NOT NULL,         -- start of the latest interval in it
-    readings BLOB NOT NULL             -- (3, m): place, interval start, energy in mWh
+    last_ms  INTEGER NOT NULL,         -- the latest time in it
+    readings BLOB NOT NULL             -- (5, m): place, time, mW or mWh, serial, 2 * quantity + retained
+) STRICT;
+
+-- Where the registers stood after the latest slot; one row, none on a roll without registers.
+CREATE TABLE register (
+    id      INTEGER PRIMARY KEY CHECK (id = 0),
+    columns BLOB NOT NULL              -- (columns, places) of the slots' register state
 ) STRICT;
 
 -- One row per slot that was closed: the key that makes a second charge for it impossible.

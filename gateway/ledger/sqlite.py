@@ -19,12 +19,14 @@ import numpy as np
 from gateway.ledger._file import explained, locked, prepare
 from gateway.ledger.balance import Balances
 from gateway.messages import Release
+from gateway.meters import Meters, Quantity
 from gateway.policy import PolicyDocument
 from gateway.privacy import Closed, IntArray, Policy, State
 from gateway.sources import Readings
 
 _INT64 = np.dtype("<i8")
 _SYMBOL = np.dtype("<u4")
+_JOURNALED = 5
 _WIPE_EVERY_S = 1.0
 _BUSY_MS = 5_000
 
@@ -36,12 +38,14 @@ class Standing(NamedTuple):
         next_ms: the next slot's start; None in a new ledger.
         state: the accounts and held values of the roll.
         readings: the journal's readings of open slots.
+        registers: (columns, m) where each meter's register stands.
 
     """
 
     next_ms: int | None
     state: State
     readings: Readings
+    registers: IntArray
 
 
 class PendingRelease(NamedTuple):
@@ -76,7 +80,8 @@ class Ledger:
         self._balances = Balances.none()
         self._next_ms: int | None = None
         self._epoch = 0
-        self._homes = self._groups = np.zeros(0, np.int64)
+        self._homes = self._groups = self._meters = self._quantities = np.zeros(0, np.int64)
+        self._registers = np.zeros((0, 0), np.int64)
         self._wiped_at = time.monotonic()
         self._unwiped = False
 
@@ -85,16 +90,29 @@ class Ledger:
         self._db.close()
         self._lock.close()
 
-    def enter(self, document: PolicyDocument, policy: Policy) -> Standing:
-        """Continue under a public policy; a changed one starts an epoch and forgets no spend."""
+    def enter(
+        self, document: PolicyDocument, policy: Policy, meters: Meters, registers: IntArray
+    ) -> Standing:
+        """Continue under a public policy; a changed one starts an epoch and forgets no spend.
+
+        Args:
+            document: the policy.
+            policy: the same, compiled.
+            meters: the roll's.
+            registers: (columns, m) what stands for meters that were never seen.
+
+        """
         with self._transaction():
             self._load()
             self._homes = self._places("household", document.households)
             self._groups = self._places("group", [group.name for group in document.groups])
+            self._meters = self._places("meter", meters.ids)
+            self._quantities = meters.quantity
+            self._registers = self._widened(registers)
             self._balances = self._balances.widened(State.initial(policy), self._homes, self._groups)
             self._begin_epoch(document)
         state = self._balances.state(self._homes, self._groups)
-        return Standing(self._next_ms, state, self._replayed(len(document.households)))
+        return Standing(self._next_ms, state, self._replayed(), self._registers[:, self._meters])
 
     def begin(self, start_ms: int) -> None:
         """Let the slot that starts at ``start_ms`` be the first."""
@@ -119,8 +137,10 @@ class Ledger:
                     "INSERT INTO journal (last_ms, readings) VALUES (?, ?)", self._packed(readings)
                 )
 
-    def close_slot(self, release: Release, next_ms: int, closed: Closed) -> None:
-        """Charge a slot and put its releases into the outbox, in one transaction."""
+    def close_slot(self, release: Release, next_ms: int, closed: Closed, registers: IntArray) -> None:
+        """Charge a slot, put its releases into the outbox and keep the registers, in one transaction."""
+        stands = self._registers.copy()
+        stands[:, self._meters] = registers
         balances = self._balances.after(closed.state, self._homes, self._groups)
         counts = (len(closed.symbols), len(closed.group_symbols), int(np.count_nonzero(closed.spent)))
         symbols, spent = np.array(release.symbols, _SYMBOL).tobytes(), np.packbits(closed.spent).tobytes()
@@ -130,8 +150,10 @@ class Ledger:
             waiting = (release.start_ms, symbols, spent, np.array(release.coarse, _SYMBOL).tobytes())
             self._db.execute("INSERT INTO outbox VALUES (?, ?, ?, ?, 0)", waiting)
             self._save(balances, next_ms)
+            self._save_registers(stands)
             self._db.execute("DELETE FROM journal WHERE last_ms < ?", (next_ms,))
         self._balances, self._next_ms, self._unwiped = balances, next_ms, True
+        self._registers = stands
 
     def wipe(self) -> None:
         """Carry the deletion of raw readings from the log into the file, at most once a second."""
@@ -253,23 +275,43 @@ class Ledger:
             )
         return balances.carried_over(window, homes, groups)
 
-    def _packed(self, readings: Readings) -> tuple[int, bytes]:
-        table = np.stack((self._homes[readings.household], readings.start_ms, readings.energy_mwh))
-        return int(readings.start_ms.max()), table.astype(_INT64).tobytes()
+    def _save_registers(self, registers: IntArray) -> None:
+        # A roll without registers has nothing to keep.
+        if np.any(self._quantities == Quantity.REGISTER):
+            blob = registers.astype(_INT64).tobytes()
+            self._db.execute("INSERT OR REPLACE INTO register VALUES (0, ?)", (blob,))
 
-    def _replayed(self, households: int) -> Readings:
-        """Return the journal's readings of today's roll, in their order."""
+    def _widened(self, blank: IntArray) -> IntArray:
+        """Return the registers of every meter ever seen, with ``blank`` for those that are new."""
+        places = self._db.execute("SELECT count(*) FROM place WHERE kind = 'meter'").fetchone()[0]
+        wide = np.zeros((len(blank), places), np.int64)
+        wide[:, self._meters] = blank
+        for (blob,) in self._db.execute("SELECT columns FROM register").fetchall():
+            known = np.frombuffer(blob, _INT64).reshape(len(blank), -1)
+            wide[:, : known.shape[1]] = known
+        return wide
+
+    def _packed(self, readings: Readings) -> tuple[int, bytes]:
+        kind = 2 * self._quantities[readings.meter] + readings.retained
+        columns = (self._meters[readings.meter], readings.time_ms, readings.value, readings.serial, kind)
+        return int(readings.time_ms.max()), np.stack(columns).astype(_INT64).tobytes()
+
+    def _replayed(self) -> Readings:
+        """Return the journal's readings of today's meters, in their order.
+
+        A meter that says something else since, as its register instead of its power, begins anew.
+        """
         with explained(self._path):
             blobs = self._db.execute("SELECT readings FROM journal ORDER BY id").fetchall()
-        tables = [np.frombuffer(blob, _INT64).reshape(3, -1) for (blob,) in blobs]
-        table = np.concatenate(tables, axis=1) if tables else np.zeros((3, 0), np.int64)
-        roll = np.full(self._balances.households.shape[1], -1, np.int64)
-        roll[self._homes] = np.arange(households)
-        household = roll[table[0]]
-        there = household >= 0
-        return Readings(
-            household[there], table[1][there], table[2][there], np.zeros(int(there.sum()), np.bool_)
-        )
+        tables = [np.frombuffer(blob, _INT64).reshape(_JOURNALED, -1) for (blob,) in blobs]
+        table = np.concatenate(tables, axis=1) if tables else np.zeros((_JOURNALED, 0), np.int64)
+        today = np.full(self._registers.shape[1], -1, np.int64)
+        today[self._meters] = np.arange(len(self._meters))
+        meter, quantity = today[table[0]], table[4] // 2
+        there = meter >= 0
+        there[there] = self._quantities[meter[there]] == quantity[there]
+        retained = (table[4] % 2).astype(np.bool_)
+        return Readings(meter, table[1], table[2], retained, table[3]).where(there)
 
     def _pending(self, most: int) -> list[PendingRelease]:
         query = (

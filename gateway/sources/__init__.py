@@ -6,29 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
+from gateway.metering import Metering
+from gateway.source_table import SourceTable
+from gateway.sources.mapping import Found, MessageMapping, Reader, RebirthWantedError
+from gateway.sources.readings import IGNORED, Readings, Reason, RejectedError, Row, occurrences
 
-from gateway.config import SourceTable
-from gateway.policy import members_of
-from gateway.privacy import IntArray
-from gateway.sources.json_interval import Reader, interval_reader
-from gateway.sources.readings import Readings, Reason, RejectedError, occurrences
-from gateway.topics import TopicTemplate
-
-__all__ = ["Readings", "Reason", "RejectedError", "Sources", "occurrences"]
+__all__ = ["IGNORED", "Found", "Readings", "Reason", "RejectedError", "Row", "Sources", "occurrences"]
 
 # Topics are the publisher's choice: the cache of their meaning must not be.
 _SPARE_ROUTES = 10_000
 _LONGEST_ROUTE = 256
+_MOST_REBIRTHS = 64
 
 
-class _Family(NamedTuple):
-    """One [[source]], compiled."""
+class _Branch(NamedTuple):
+    """One source's way to read a topic, and where its meters stand."""
 
-    template: TopicTemplate
-    household: str | None
-    positions: dict[str, int]
     read: Reader
+    positions: dict[str, int]
 
 
 class Sources:
@@ -36,63 +31,79 @@ class Sources:
 
     Args:
         tables: the [[source]] tables.
-        households: the roll's ids in order.
+        metering: the meters, and which of them each source speaks for.
         slot_ms: the slot's length, which is the interval's where a source does not say.
 
     """
 
-    def __init__(self, tables: Sequence[SourceTable], households: Sequence[str], slot_ms: int) -> None:
-        self._families = [_family(table, households, slot_ms) for table in tables]
-        self._routes: dict[str, tuple[int, Reader]] = {}
-        self._most_routes = len(households) + _SPARE_ROUTES
-        self.parts: IntArray = np.ones(len(households), np.int64)
-        """(n,) how many intervals fill a household's slot."""
-        for table, family in zip(tables, self._families, strict=True):
-            self.parts[list(family.positions.values())] = slot_ms // (table.interval or slot_ms)
+    def __init__(self, tables: Sequence[SourceTable], metering: Metering, slot_ms: int) -> None:
+        self._mappings = [MessageMapping(table, slot_ms) for table in tables]
+        ids = metering.meters.ids
+        self._positions = [{ids[place]: place for place in places} for places in metering.served]
+        self._routes: dict[str, tuple[_Branch, ...]] = {}
+        self._most_routes = len(ids) + _SPARE_ROUTES
+        self._rebirths: dict[tuple[str, str], None] = {}
 
     @property
     def filters(self) -> list[str]:
         """The MQTT topic filters to subscribe to, without repeats."""
-        return list(dict.fromkeys(family.template.filter for family in self._families))
+        return list(dict.fromkeys(name for mapping in self._mappings for name in mapping.filters))
 
-    def decode(self, messages: Iterable[tuple[str, bytes, bool]]) -> tuple[Readings, Counter[Reason]]:
-        """Return the readings of (topic, payload, retained) messages, and how many were none, by reason."""
-        rows: list[tuple[int, int, int, bool]] = []
+    def decode(
+        self, messages: Iterable[tuple[str, bytes, bool]], arrival_ms: int
+    ) -> tuple[Readings, Counter[Reason]]:
+        """Return the readings of (topic, payload, retained) messages, and how many were none, by reason.
+
+        Args:
+            messages: in the order of arrival.
+            arrival_ms: the time of readings that say none.
+
+        """
+        rows: list[tuple[int, int, int, bool, int]] = []
         rejected: Counter[Reason] = Counter()
         routes, add = self._routes, rows.append
         for topic, payload, retained in messages:
-            try:
-                household, read = routes.get(topic) or self._route(topic)
-                start, energy = read(payload)
-            except RejectedError as rejection:
-                rejected[rejection.reason] += 1
-            else:
-                add((household, start, energy, retained))
+            branches = routes.get(topic) or self._route(topic)
+            before, reasons = len(rows), []
+            for read, positions in branches:
+                try:
+                    found = read(payload)
+                except RejectedError as rejection:
+                    reasons.append(self._noted(rejection))
+                    continue
+                for one in found:
+                    if type(one) is not Found:
+                        reasons.append(one)
+                    elif (place := positions.get(one.meter)) is None:
+                        reasons.append(Reason.UNKNOWN_HOUSEHOLD)
+                    else:
+                        time_ms = arrival_ms if one.time_ms is None else one.time_ms
+                        add((place, time_ms, one.value, retained, one.serial))
+            if len(branches) == 1:
+                rejected.update(reasons)
+            elif len(rows) == before:
+                # None of several sources could use it.
+                rejected[reasons[0] if reasons else Reason.UNKNOWN_TOPIC] += 1
         return Readings.of(rows), rejected
 
-    def _route(self, topic: str) -> tuple[int, Reader]:
-        reason = Reason.UNKNOWN_TOPIC
-        for family in self._families:
-            found = family.template.pattern.fullmatch(topic)
-            if found is None:
-                continue
-            position = family.positions.get(family.household or found[1])
-            if position is not None:
-                return self._remember(topic, (position, family.read))
-            reason = Reason.UNKNOWN_HOUSEHOLD
-        raise RejectedError(reason)
+    def wanted_rebirths(self) -> list[tuple[str, str]]:
+        """Return the (group, node) pairs whose births were missed since the last call, and forget them."""
+        wanted, self._rebirths = list(self._rebirths), {}
+        return wanted
 
-    def _remember(self, topic: str, route: tuple[int, Reader]) -> tuple[int, Reader]:
-        if len(topic) > _LONGEST_ROUTE:
-            return route
-        if len(self._routes) >= self._most_routes:
-            self._routes.clear()
-        self._routes[topic] = route
-        return route
+    def _noted(self, rejection: RejectedError) -> Reason:
+        if isinstance(rejection, RebirthWantedError) and len(self._rebirths) < _MOST_REBIRTHS:
+            self._rebirths[rejection.group, rejection.node] = None
+        return rejection.reason
 
-
-def _family(table: SourceTable, households: Sequence[str], slot_ms: int) -> _Family:
-    patterns = [table.household] if table.household else table.households
-    positions = {households[i]: i for i in members_of(patterns, households)}
-    reader = interval_reader(table, table.interval or slot_ms)
-    return _Family(TopicTemplate.parse(table.topic), table.household, positions, reader)
+    def _route(self, topic: str) -> tuple[_Branch, ...]:
+        branches = tuple(
+            _Branch(read, positions)
+            for mapping, positions in zip(self._mappings, self._positions, strict=True)
+            if (read := mapping.reader(topic)) is not None
+        )
+        if branches and len(topic) <= _LONGEST_ROUTE:
+            if len(self._routes) >= self._most_routes:
+                self._routes.clear()
+            self._routes[topic] = branches
+        return branches
