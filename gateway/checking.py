@@ -31,7 +31,7 @@ _REMEDIES = {
 }
 _PROBLEMS = {"missing": "it is needed", "extra_forbidden": "no such field"}
 # How pydantic names a union's branches in a location.
-_BRANCHES = ("literal[", "UnitField", "TimeField", "str", "int", "float", "bool", "list[")
+_BRANCHES = frozenset({"UnitField", "TimeField", "str", "int", "float", "bool"})
 _STAND_INS: dict[str, dict[str, Any]] = {
     "source": {"topic": "{household}"},
     "household": {"id": "unnamed"},
@@ -134,9 +134,13 @@ class _Location(NamedTuple):
 
 def _location(details: ErrorDetails) -> _Location:
     """Return where an error is: without pydantic's names for a union's branches, with a validator's field."""
-    parts = tuple(part for part in details["loc"] if not str(part).startswith(_BRANCHES))
+    parts = tuple(part for part in details["loc"] if not _branch(part))
     field = details.get("ctx", {}).get("field")
     return _Location((*parts, field) if field else parts)
+
+
+def _branch(part: int | str) -> bool:
+    return part in _BRANCHES or str(part).startswith(("literal[", "list["))
 
 
 def _outermost(found: list[tuple[_Location, ErrorDetails]]) -> list[tuple[_Location, ErrorDetails]]:

@@ -148,6 +148,8 @@ def show_privacy(console: Console, report: dict[str, Any]) -> None:
     console.print(drawn)
     if report["groups"]:
         _show_groups(console, report["groups"])
+    if any("preset" in row for row in report["sources"]):
+        _show_sources(console, report["sources"])
     for warning in report["warnings"]:
         console.print(Text.assemble(("note ", "yellow"), warning), soft_wrap=True)
 

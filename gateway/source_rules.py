@@ -12,7 +12,7 @@ from gateway.quantities import written_duration
 from gateway.roll import meters_of
 from gateway.ruling import Fault, RuleBook
 from gateway.source_table import SourceTable, TimeField, UnitField
-from gateway.sources.formats import format_of
+from gateway.sources.bindings import bound
 from gateway.topics import TopicTemplate
 
 _MOST_PARTS = 1_000
@@ -79,7 +79,7 @@ def _quantities(config: Config) -> Iterator[Fault]:
 @_rule("source.time", "source.quantity", "source.format", "slots.clock")
 def _times(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
-        where, own = f"source.{i}.time", format_of(source.format).own_time(source.value or [""])
+        where, own = f"source.{i}.time", bound(source).time
         if source.time is None and own is not None:
             continue
         if source.quantity == "interval" and not isinstance(source.time, TimeField):
@@ -93,7 +93,7 @@ def _times(config: Config) -> Iterator[Fault]:
 @_rule(*(f"source.{name}" for name in ("format", "value", "minus", "unit", "time", "meter", "each", "when", "serial")))
 def _addresses(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
-        compiled = format_of(source.format).compile
+        compiled = bound(source).compile
         for field, address in _addressed(source):
             try:
                 compiled(address)

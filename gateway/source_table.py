@@ -120,6 +120,9 @@ class SourceTable(Table):
     steps: Annotated[list[Literal["hex", "base64", "cut7e"]], AsList] = Field(
         [], description='before the format: "hex", "base64", "cut7e" (from the first to the last byte 7E)'
     )
+    separator: Annotated[str, Field(min_length=1, max_length=1)] = Field(
+        ",", description="what stands between the columns of csv"
+    )
     each: str | None = Field(
         None,
         description="pointer to a list or an object of meters in one message; other pointers then start in "

@@ -9,7 +9,8 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from gateway.source_table import Guard, SourceTable, TimeField
-from gateway.sources.formats import BirthNeeded, EmptyPayload, Find, Format, FormatError, format_of
+from gateway.sources.bindings import Binding, bound
+from gateway.sources.formats import BirthNeeded, EmptyPayload, Find, FormatError
 from gateway.sources.readings import Reason, RejectedError
 from gateway.sources.times import ClockUnset, time_reader
 from gateway.sources.values import amount_reader
@@ -19,6 +20,7 @@ _LONGEST_ID = 128
 _MOST_METERS = 1_000
 _SNAP = 20
 _CAPTURE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_NODE_LIFE = re.compile(r"spBv1\.0/[^/]+/N(?:BIRTH|DEATH)/[^/]+")
 _FLAG = b"\x7e"
 
 
@@ -71,7 +73,7 @@ class MessageMapping:
         self._source = source
         self._span_ms = source.interval or slot_ms
         self._template = TopicTemplate.parse(source.topic)
-        self._format = format_of(source.format)
+        self._format = bound(source)
         self._each = self._format.compile(source.each) if source.each is not None else None
 
     @property
@@ -83,7 +85,7 @@ class MessageMapping:
         """Return what reads the messages of a topic; None for a topic that is not this source's."""
         matched = self._template.pattern.fullmatch(self._format.data_topic(topic))
         if matched is None:
-            return None
+            return self._listener(topic)
         read_item = self._item_reader(matched.groupdict())
         each, longest = self._each, self._source.max_bytes
         parse = _parser(self._format.parser(topic), [_STEPS[step] for step in self._source.steps])
@@ -96,10 +98,22 @@ class MessageMapping:
 
         return read
 
+    def _listener(self, topic: str) -> Reader | None:
+        """Return what takes note of a message that explains others and is no reading itself."""
+        if self._source.format != "sparkplug" or not _NODE_LIFE.fullmatch(topic):
+            return None
+        parse = _parser(self._format.parser(topic), ())
+
+        def listen(payload: bytes) -> Sequence[Found | Reason]:
+            parse(payload)
+            raise RejectedError(Reason.GUARD)
+
+        return listen
+
     def _item_reader(self, captures: Mapping[str, str]) -> Callable[[object], Found]:
         source, find = self._source, _finder(self._format, fanned=self._each is not None)
         guards = [(find(address), _allowed(guard)) for address, guard in source.when.items()]
-        amount = amount_reader(source, self._format, find, self._span_ms)
+        amount = amount_reader(source, find, self._span_ms)
         meter = _meter_reader(source.candidates, captures, find)
         time = self._time_reader(find)
         serial = find(source.serial) if source.serial is not None else None
@@ -120,7 +134,7 @@ class MessageMapping:
         source = self._source
         if source.time == "arrival":
             return lambda _: None
-        given = source.time if isinstance(source.time, TimeField) else self._format.own_time(source.value)
+        given = source.time if isinstance(source.time, TimeField) else self._format.time
         if given is None:
             return lambda _: None
         look, moment = find(given.at), time_reader(given.format, given.zone)
@@ -167,7 +181,7 @@ def _parser(parse: Callable[[bytes], object], steps: Sequence[Callable[[bytes], 
             raise RejectedError(Reason.EMPTY) from None
         except BirthNeeded as error:
             raise RebirthWantedError(error.group, error.node) from None
-        except ValueError:  # FormatError is one
+        except (FormatError, ValueError):
             raise RejectedError(Reason.UNDECODABLE) from None
 
     return parsed
@@ -218,7 +232,7 @@ def _fan_out(
             yield rejection.reason
 
 
-def _finder(form: Format, *, fanned: bool) -> Callable[[str], Find]:
+def _finder(form: Binding, *, fanned: bool) -> Callable[[str], Find]:
     """Return what compiles addresses; of a fanned message they are looked up in the item, then in the whole."""
     if not fanned:
         return form.compile

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from gateway.source_table import MW_PER_UNIT, MWH_PER_UNIT, SourceTable, UnitField
-from gateway.sources.formats import Find, Format, Measured, number_of
+from gateway.sources.formats import Find, Measured, number_of
 from gateway.sources.readings import MAX_POWER_MW, MAX_REGISTER_MWH, Reason, RejectedError
 
 _MS_PER_HOUR = 3_600_000
@@ -16,12 +16,11 @@ Amount = Callable[[object], int]
 """From a document to an amount in mW or mWh; raises RejectedError, or LookupError where it is not there."""
 
 
-def amount_reader(source: SourceTable, form: Format, find: Callable[[str], Find], span_ms: int) -> Amount:
+def amount_reader(source: SourceTable, find: Callable[[str], Find], span_ms: int) -> Amount:
     """Return what reads a source's amount: summed, less what is taken off, with its sign, and plausible.
 
     Args:
         source: the declaration.
-        form: the payload's format.
         find: compiles an address.
         span_ms: the length of an interval.
 
