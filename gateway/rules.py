@@ -12,8 +12,8 @@ from gateway.config import Config, Credentials, GroupTable, HouseholdTable
 from gateway.mqtt import CredentialsError, TlsFiles
 from gateway.policy import Book, PolicyDocument, book_of, document_of, members_of
 from gateway.privacy import Missing, Rounding, WhenSpent
-from gateway.ruling import Fault, RuleBook
 from gateway.quantities import written_duration, written_power
+from gateway.ruling import Fault, RuleBook
 from gateway.topics import TopicTemplate
 
 _MS_PER_S = 1_000

@@ -16,8 +16,8 @@ from gateway.clocks import EventSchedule, Schedule, WallClock, WallSchedule
 from gateway.closing import Closer
 from gateway.config import Config, Credentials
 from gateway.intake import Intake
-from gateway.metering import metering_of
 from gateway.ledger import Ledger, LedgerThread
+from gateway.metering import metering_of
 from gateway.mqtt import Broker, Message, Publication, Session, TlsFiles
 from gateway.outbox import Outbox
 from gateway.policy import document_of

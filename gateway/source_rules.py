@@ -24,7 +24,7 @@ _ONLY_FOR = {
 }
 SOURCE_RULES = RuleBook()
 _rule = SOURCE_RULES.rule
-_NEEDED = 'add a [[source]] with topic, value, unit and time, or with a preset and a topic'
+_NEEDED = "add a [[source]] with topic, value, unit and time, or with a preset and a topic"
 
 
 @_rule("source.topic", "source.meter")
@@ -39,7 +39,7 @@ def _topics(config: Config) -> Iterator[Fault]:
         known = {*captures, "key"} if source.each is not None else set(captures)
         for text in source.meter:
             if unknown := [name for name in _CAPTURE.findall(text) if name not in known]:
-                remedy = f"capture it, as in topic = \"meters/{{{unknown[0]}}}\""
+                remedy = f'capture it, as in topic = "meters/{{{unknown[0]}}}"'
                 yield Fault(f"source.{i}.meter", text, f"the topic captures no {unknown[0]}", remedy)
 
 
@@ -49,7 +49,9 @@ def _values(config: Config) -> Iterator[Fault]:
         if source.format == "number" and source.value:
             yield Fault(f"source.{i}.value", source.value, "the payload is the number", "leave it out")
         if source.format != "number" and not source.value:
-            yield Fault(f"source.{i}.value", None, "it is needed", 'write where the value stands, as "/energy"')
+            yield Fault(
+                f"source.{i}.value", None, "it is needed", 'write where the value stands, as "/energy"'
+            )
         if source.each is not None and source.format != "json":
             yield Fault(f"source.{i}.each", source.each, f"{source.format} has no lists", "leave it out")
         yield from _unit(source, i)
@@ -90,7 +92,12 @@ def _times(config: Config) -> Iterator[Fault]:
             yield Fault(where, source.time, "times of arrival do not move an event clock", remedy)
 
 
-@_rule(*(f"source.{name}" for name in ("format", "value", "minus", "unit", "time", "meter", "each", "when", "serial")))
+@_rule(
+    *(
+        f"source.{name}"
+        for name in ("format", "value", "minus", "unit", "time", "meter", "each", "when", "serial")
+    )
+)
 def _addresses(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         compiled = bound(source).compile
@@ -148,8 +155,15 @@ def _speakers(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         served = members_of(patterns_of(source), ids)
         if ids and not served:
-            field, value = ("meter", source.meter) if patterns_of(source) != source.meters else ("meters", source.meters)
-            yield Fault(f"source.{i}.{field}", value, "matches no meter of the roll", "name meters of the roll: ids, or h-0*")
+            field, value = (
+                ("meter", source.meter) if patterns_of(source) != source.meters else ("meters", source.meters)
+            )
+            yield Fault(
+                f"source.{i}.{field}",
+                value,
+                "matches no meter of the roll",
+                "name meters of the roll: ids, or h-0*",
+            )
         taken = [place for place in served if first.setdefault(place, i) != i]
         if taken:
             problem = f"meter {ids[taken[0]]} already has source {first[taken[0]]}: a meter has one"

@@ -111,7 +111,7 @@ class SourceTable(Table):
         None, description="what a known device or bridge sends; the fields beside it come first"
     )
     topic: Annotated[str, AfterValidator(_template)] = Field(
-        description='a topic; {household} or another {name} captures a part of a level, + is one level: '
+        description="a topic; {household} or another {name} captures a part of a level, + is one level: "
         '"meters/{household}/reading"'
     )
     format: Literal["json", "number", "csv", "p1", "senml", "sparkplug", "axdr"] = Field(
@@ -148,7 +148,7 @@ class SourceTable(Table):
     sign: Literal["import", "export"] = Field(
         "import", description='what a positive value is; "export" turns the sign'
     )
-    decimal: Literal[".", ","] = Field(".", description='the decimal sign of numbers in texts')
+    decimal: Literal[".", ","] = Field(".", description="the decimal sign of numbers in texts")
     sentinels: Annotated[list[Number], AsList] = Field(
         [], description="numbers that mean: no value, as the message writes them"
     )

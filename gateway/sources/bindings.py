@@ -39,7 +39,9 @@ def bound(source: SourceTable) -> Binding:
         return _sparkplug(TimeField(at=f"{value}|t", format="ms"))
     options = {"separator": source.separator} if source.format == "csv" else {}
     form = format_named(source.format, **options)
-    return Binding(form.compile, lambda _: form.parse, lambda text: [text], str, _own_time(source.format, value))
+    return Binding(
+        form.compile, lambda _: form.parse, lambda text: [text], str, _own_time(source.format, value)
+    )
 
 
 def _own_time(name: str, value: str) -> TimeField | None:

@@ -155,9 +155,7 @@ def _moment(look: Find, moment: Callable[[object], int], document: object) -> in
         raise RejectedError(Reason.BAD_TIME) from None
 
 
-def _start(
-    look: Find, moment: Callable[[object], int], document: object, back: int, span_ms: int
-) -> int:
+def _start(look: Find, moment: Callable[[object], int], document: object, back: int, span_ms: int) -> int:
     """Return the border next to an interval's start that is at most a twentieth of the interval off."""
     try:
         start_ms = moment(look(document)) - back
@@ -171,7 +169,9 @@ def _start(
     return border
 
 
-def _parser(parse: Callable[[bytes], object], steps: Sequence[Callable[[bytes], bytes]]) -> Callable[[bytes], object]:
+def _parser(
+    parse: Callable[[bytes], object], steps: Sequence[Callable[[bytes], bytes]]
+) -> Callable[[bytes], object]:
     def parsed(payload: bytes) -> object:
         try:
             for step in steps:
@@ -213,9 +213,7 @@ class _Item(NamedTuple):
     key: str
 
 
-def _fan_out(
-    document: object, each: Find, read: Callable[[object], Found]
-) -> Iterator[Found | Reason]:
+def _fan_out(document: object, each: Find, read: Callable[[object], Found]) -> Iterator[Found | Reason]:
     try:
         items = each(document)
     except LookupError:
@@ -303,9 +301,18 @@ def _candidate(
             value = look(document)
         except LookupError:
             return ""
-        return value.strip() if type(value) is str else str(value) if type(value) is int else ""
+        return _identity(value)
 
     return found
+
+
+def _identity(value: object) -> str:
+    """Return the text of an id: texts, whole numbers, and octets as ASCII or else hexadecimal."""
+    if type(value) is bytes:
+        return value.decode("ascii").strip() if value.isascii() else value.hex()
+    if type(value) is str:
+        return value.strip()
+    return str(value) if type(value) is int else ""
 
 
 def _filled(text: str, captures: Mapping[str, str]) -> str:

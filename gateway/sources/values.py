@@ -11,6 +11,8 @@ from gateway.sources.readings import MAX_POWER_MW, MAX_REGISTER_MWH, Reason, Rej
 
 _MS_PER_HOUR = 3_600_000
 _LARGEST = 10**18
+# Floats below are far from where their spacing is a whole unit.
+_EXACT = 1e12
 
 Amount = Callable[[object], int]
 """From a document to an amount in mW or mWh; raises RejectedError, or LookupError where it is not there."""
@@ -44,7 +46,7 @@ def amount_reader(source: SourceTable, find: Callable[[str], Find], span_ms: int
     def simple(document: object) -> int:
         value = look(document)
         # type(), not isinstance(): true and false are no numbers.
-        if type(value) is float and -1e15 < value < 1e15:
+        if type(value) is float and -_EXACT < value < _EXACT:
             total = round(value * whole)
         elif type(value) is int:
             total = value * whole
