@@ -88,7 +88,7 @@ def _number_reader(source: SourceTable) -> Callable[[object, Fraction | None], i
 
     def number(value: object, factor: Fraction | None) -> int:
         if isinstance(value, Measured):
-            value, factor = value.number, _factor(own, value.unit)
+            factor, value = _factor(own, value.unit), value.number
         if type(value) is list:
             return sum(number(part, factor) for part in _phases(value))
         exact = _exact(value, decimal)
