@@ -125,8 +125,8 @@ class SourceTable(Table):
     )
     each: str | None = Field(
         None,
-        description="pointer to a list or an object of meters in one message; other pointers then start in "
-        "each of them, else at the message; {key} is its name or number",
+        description="pointer to a list or an object of meters in one message; values and serial then start in "
+        "each of them, other pointers there or else at the message; {key} is its name or number",
     )
     when: dict[str, Guard | list[Guard]] = Field(
         {}, description='messages that count: { "/Type" = "IDM" }, or a list of values; others are ignored'

@@ -70,11 +70,16 @@ class MessageMapping:
     """
 
     def __init__(self, source: SourceTable, slot_ms: int) -> None:
-        self._source = source
-        self._span_ms = source.interval or slot_ms
         self._template = TopicTemplate.parse(source.topic)
         self._format = bound(source)
+        self._notes_births = source.format == "sparkplug"
+        self._steps = [_STEPS[step] for step in source.steps]
+        self._longest = source.max_bytes
+        self._candidates = source.candidates
         self._each = self._format.compile(source.each) if source.each is not None else None
+        self._find = _finder(self._format, fanned=self._each is not None)
+        # Once for all topics: thousands of meters share one memory of the times they write.
+        self._read_own = _own_reader(source, self._format, self._find, source.interval or slot_ms)
 
     @property
     def filters(self) -> Sequence[str]:
@@ -86,9 +91,13 @@ class MessageMapping:
         matched = self._template.pattern.fullmatch(self._format.data_topic(topic))
         if matched is None:
             return self._listener(topic)
-        read_item = self._item_reader(matched.groupdict())
-        each, longest = self._each, self._source.max_bytes
-        parse = _parser(self._format.parser(topic), [_STEPS[step] for step in self._source.steps])
+        meter, own = _meter_reader(self._candidates, matched.groupdict(), self._find), self._read_own
+        each, longest = self._each, self._longest
+        parse = _parser(self._format.parser(topic), self._steps)
+
+        def read_item(document: object) -> Found:
+            value, time_ms, serial = own(document)
+            return Found(meter(document), time_ms, value, serial)
 
         def read(payload: bytes) -> Sequence[Found | Reason]:
             if len(payload) > longest:
@@ -100,7 +109,7 @@ class MessageMapping:
 
     def _listener(self, topic: str) -> Reader | None:
         """Return what takes note of a message that explains others and is no reading itself."""
-        if self._source.format != "sparkplug" or not _NODE_LIFE.fullmatch(topic):
+        if not self._notes_births or not _NODE_LIFE.fullmatch(topic):
             return None
         parse = _parser(self._format.parser(topic), ())
 
@@ -110,39 +119,40 @@ class MessageMapping:
 
         return listen
 
-    def _item_reader(self, captures: Mapping[str, str]) -> Callable[[object], Found]:
-        source, find = self._source, _finder(self._format, fanned=self._each is not None)
-        guards = [(find(address), _allowed(guard)) for address, guard in source.when.items()]
-        amount = amount_reader(source, find, self._span_ms)
-        meter = _meter_reader(source.candidates, captures, find)
-        time = self._time_reader(find)
-        serial = find(source.serial) if source.serial is not None else None
 
-        def read(document: object) -> Found:
-            try:
-                for look, allowed in guards:
-                    _guard(look, allowed, document)
-                value = amount(document)
-            except LookupError:
-                raise RejectedError(Reason.MISSING_FIELD) from None
-            number = _serial(serial, document) if serial is not None else 0
-            return Found(meter(document), time(document), value, number)
+def _own_reader(
+    source: SourceTable, form: Binding, find: Callable[[str], Find], span_ms: int
+) -> Callable[[object], tuple[int, int | None, int]]:
+    """Return what reads a meter's value, time and serial; raises RejectedError."""
+    find_own = _own_finder(form, fanned=source.each is not None)
+    guards = [(find(address), _allowed(guard)) for address, guard in source.when.items()]
+    amount = amount_reader(source, find_own, find, span_ms)
+    time = _time_reader(source, form, find, span_ms)
+    serial = find_own(source.serial) if source.serial is not None else None
 
-        return read
+    def read(document: object) -> tuple[int, int | None, int]:
+        try:
+            for look, allowed in guards:
+                _guard(look, allowed, document)
+            value = amount(document)
+        except LookupError:
+            raise RejectedError(Reason.MISSING_FIELD) from None
+        return value, time(document), _serial(serial, document) if serial is not None else 0
 
-    def _time_reader(self, find: Callable[[str], Find]) -> Callable[[object], int | None]:
-        source = self._source
-        if source.time == "arrival":
-            return lambda _: None
-        given = source.time if isinstance(source.time, TimeField) else self._format.time
-        if given is None:
-            return lambda _: None
-        look, moment = find(given.at), time_reader(given.format, given.zone)
-        if source.quantity != "interval":
-            return lambda document: _moment(look, moment, document)
-        span_ms = self._span_ms
-        back = span_ms if source.stamp == "end" else 0
-        return lambda document: _start(look, moment, document, back, span_ms)
+    return read
+
+
+def _time_reader(
+    source: SourceTable, form: Binding, find: Callable[[str], Find], span_ms: int
+) -> Callable[[object], int | None]:
+    given = source.time if isinstance(source.time, TimeField) else form.time
+    if source.time == "arrival" or given is None:
+        return lambda _: None
+    look, moment = find(given.at), time_reader(given.format, given.zone)
+    if source.quantity != "interval":
+        return lambda document: _moment(look, moment, document)
+    back = span_ms if source.stamp == "end" else 0
+    return lambda document: _start(look, moment, document, back, span_ms)
 
 
 def _moment(look: Find, moment: Callable[[object], int], document: object) -> int | None:
@@ -246,6 +256,18 @@ def _finder(form: Binding, *, fanned: bool) -> Callable[[str], Find]:
                 return look(item.message)
 
         return inside_first
+
+    return compiled
+
+
+def _own_finder(form: Binding, *, fanned: bool) -> Callable[[str], Find]:
+    """Return what compiles the addresses of what is a meter's own: of a fanned message, in its item only."""
+    if not fanned:
+        return form.compile
+
+    def compiled(address: str) -> Find:
+        look = form.compile(address)
+        return lambda item: look(item.inside)
 
     return compiled
 

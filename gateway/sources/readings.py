@@ -11,9 +11,6 @@ import numpy as np
 
 from gateway.privacy import BoolArray, IntArray
 
-MAX_ENERGY_MWH = 10**12
-"""1 GWh in one interval: beyond it a number is no reading of a household, and sums could leave 64 bits."""
-
 MAX_REGISTER_MWH = 10**15
 """1 TWh: no register of a household ever stands there."""
 

@@ -18,12 +18,15 @@ Amount = Callable[[object], int]
 """From a document to an amount in mW or mWh; raises RejectedError, or LookupError where it is not there."""
 
 
-def amount_reader(source: SourceTable, find: Callable[[str], Find], span_ms: int) -> Amount:
+def amount_reader(
+    source: SourceTable, find: Callable[[str], Find], find_unit: Callable[[str], Find], span_ms: int
+) -> Amount:
     """Return what reads a source's amount: summed, less what is taken off, with its sign, and plausible.
 
     Args:
         source: the declaration.
-        find: compiles an address.
+        find: compiles the address of a value.
+        find_unit: compiles the address of a unit, which several meters of a message may share.
         span_ms: the length of an interval.
 
     """
@@ -31,7 +34,7 @@ def amount_reader(source: SourceTable, find: Callable[[str], Find], span_ms: int
     number = _number_reader(source)
     plus = [(find(address), sign) for address in source.value or [""]]
     terms = plus + [(find(address), -sign) for address in source.minus]
-    scale = _scale_reader(source, find)
+    scale = _scale_reader(source, find_unit)
     lowest, highest = _bounds(source, span_ms)
 
     def amount(document: object) -> int:

@@ -1,4 +1,4 @@
-"""JSON payloads become integers or a reason, whatever bytes a publisher sends."""
+"""Messages become integers or a reason, whatever bytes a publisher sends."""
 
 import json
 import tracemalloc
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.config import SourceTable
-from gateway.sources.json_interval import Reader, interval_reader
-from gateway.sources.readings import MAX_ENERGY_MWH, Reason, RejectedError
+from gateway.source_table import SourceTable
+from gateway.sources.mapping import Found, MessageMapping, Reader, RebirthWantedError
+from gateway.sources.readings import MAX_REGISTER_MWH, Reason, RejectedError
 
 # Under load a first example may take its time.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,29 +18,42 @@ unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 SLOT_MS = 30 * 60_000
 TEN = 1_767_607_200_000
 """2026-01-05T10:00:00Z."""
-YEAR_10000_MS = 253_402_300_800_000
+FIRST_MS, LAST_MS = 978_307_200_000, 4_102_444_800_000
+"""2001 and 2100: what a clock says that was set."""
+WIDEST = {"limit": "10 MW"}
+MOST_MWH = 5_000_000_000
+"""10 MW for half an hour."""
 
 
 def reader(interval_ms: int = SLOT_MS, **fields: object) -> Reader:
     table = {"topic": "{household}", "value": "/e", "unit": "Wh", "time": {"at": "/ts"}, **fields}
-    return interval_reader(SourceTable.model_validate(table), interval_ms)
+    mapping = MessageMapping(SourceTable.model_validate(table), interval_ms)
+    read = mapping.reader("h")
+    assert read is not None
+    return read
 
 
-def outcome(payload: bytes, **fields: object) -> tuple[int, int] | Reason:
+def found(payload: bytes, **fields: object) -> Found | Reason:
     try:
-        return reader(**fields)(payload)
+        (one,) = reader(**fields)(payload)  # type: ignore[arg-type]
     except RejectedError as rejection:
         return rejection.reason
+    return one
+
+
+def outcome(payload: bytes, **fields: object) -> tuple[int | None, int] | Reason:
+    one = found(payload, **fields)
+    return one if isinstance(one, Reason) else (one.time_ms, one.value)
 
 
 def energy(value: str, **fields: object) -> int | Reason:
-    found = outcome(b'{"e":%b,"ts":"2026-01-05T10:00:00Z"}' % value.encode(), **fields)
-    return found if isinstance(found, Reason) else found[1]
+    one = outcome(b'{"e":%b,"ts":"2026-01-05T10:00:00Z"}' % value.encode(), **fields)
+    return one if isinstance(one, Reason) else one[1]
 
 
-def start(time: str, **fields: object) -> int | Reason:
-    found = outcome(b'{"e":1,"ts":%b}' % time.encode(), **fields)
-    return found if isinstance(found, Reason) else found[0]
+def start(time: str, **fields: object) -> int | Reason | None:
+    one = outcome(b'{"e":1,"ts":%b}' % time.encode(), **fields)
+    return one if isinstance(one, Reason) else one[0]
 
 
 @pytest.mark.parametrize(
@@ -57,21 +70,25 @@ def start(time: str, **fields: object) -> int | Reason:
         ("1e3", 1_000_000),
         ("1E-3", 1),
         ("1e-9999", 0),
-        ("1000000000", MAX_ENERGY_MWH),
-        ("-1000000000", -MAX_ENERGY_MWH),
-        ("1e9", MAX_ENERGY_MWH),
+        ("5000000", MOST_MWH),
+        ("-5000000", -MOST_MWH),
+        ("5e6", MOST_MWH),
+        ('"123.4"', 123_400),
+        ("[1,2.5]", 3_500),
+        ('[1,"2.5"]', 3_500),
     ],
 )
 def test_a_json_number_becomes_the_nearest_milliwatt_hour(value: str, mwh: int) -> None:
-    assert energy(value) == mwh
+    assert energy(value, **WIDEST) == mwh
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        "1000000001",
-        "-1000000001",
-        "1000000000.001",
+        "5000001",
+        "-5000001",
+        "5000000.001",
+        '"5000001"',
         "1e10",
         "1e308",
         "-1e308",
@@ -82,11 +99,25 @@ def test_a_json_number_becomes_the_nearest_milliwatt_hour(value: str, mwh: int) 
         "16777215000000",
     ],
 )
-def test_more_than_a_gigawatt_hour_in_one_interval_is_implausible(value: str) -> None:
-    assert energy(value) is Reason.IMPLAUSIBLE
+def test_more_than_the_limit_carries_in_one_interval_is_implausible(value: str) -> None:
+    assert energy(value, **WIDEST) is Reason.IMPLAUSIBLE
 
 
-@pytest.mark.parametrize("value", ["true", "false", "null", '"12"', '""', "[1]", "{}", '{"value":1}'])
+def test_the_limit_is_what_the_connection_carries_in_and_out() -> None:
+    assert energy("8700", limit="17.4 kW") == 8_700_000
+    assert energy("8700.001", limit="17.4 kW") is Reason.IMPLAUSIBLE
+    assert energy("-8700.001", limit="17.4 kW") is Reason.IMPLAUSIBLE
+    assert energy("8700", limit="17.4 kW", interval="10min") is Reason.IMPLAUSIBLE
+
+
+@pytest.mark.parametrize("value", ['"-"', '""', '"12 Wh"', '"1,5"', '"nan"', '"0x1"', '"' + "1" * 65 + '"'])
+def test_a_text_that_is_no_number_is_none(value: str) -> None:
+    assert energy(value) is Reason.NOT_A_NUMBER
+
+
+@pytest.mark.parametrize(
+    "value", ["true", "false", "null", "[]", "[null]", "[[1]]", "{}", '{"value":1}', "[" * 900 + "]" * 900]
+)
 def test_what_is_no_json_number_is_of_the_wrong_type(value: str) -> None:
     assert energy(value) is Reason.WRONG_TYPE
 
@@ -101,7 +132,6 @@ def test_what_json_does_not_know_is_undecodable(value: str) -> None:
 @pytest.mark.parametrize(
     "payload",
     [
-        b"",
         b" ",
         b"\0",
         b"\xff\xfe",
@@ -116,6 +146,10 @@ def test_what_json_does_not_know_is_undecodable(value: str) -> None:
 )
 def test_bytes_that_are_not_one_json_document_in_utf_8_are_undecodable(payload: bytes) -> None:
     assert outcome(payload) is Reason.UNDECODABLE
+
+
+def test_an_empty_payload_is_empty() -> None:
+    assert outcome(b"") is Reason.EMPTY
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"e":'])
@@ -144,7 +178,7 @@ def test_values_at_several_pointers_are_summed_exactly() -> None:
 
 
 def test_a_sum_is_bounded_as_one_value_is() -> None:
-    payload = b'{"a":900000000,"b":900000000,"ts":"2026-01-05T10:00:00Z"}'
+    payload = b'{"a":400000,"b":400000,"ts":"2026-01-05T10:00:00Z"}'
     assert outcome(payload, value=["/a", "/b"]) is Reason.IMPLAUSIBLE
 
 
@@ -197,17 +231,23 @@ def test_a_pointer_into_what_has_no_members_is_a_missing_field(document: str) ->
 
 
 def test_an_empty_pointer_is_the_whole_document() -> None:
-    assert outcome(b"7200", value="", time={"at": ""}) == (7_200_000, 7_200_000)
+    moment = b"1767607200"
+    assert outcome(moment, value="", time={"at": ""}, unit="mWh", **WIDEST) == (TEN, 1_767_607_200)
 
 
-@pytest.mark.parametrize(("unit", "mwh"), [("Wh", 1_500), ("kWh", 1_500_000)])
+@pytest.mark.parametrize(
+    ("unit", "mwh"),
+    [("mWh", 2), ("Wh", 1_500), ("kWh", 1_500_000), ("J", 0), ("kJ", 417), ("MJ", 416_667), ("Wmin", 25)],
+)
 def test_a_unit_is_fixed_or_read_from_the_payload(unit: str, mwh: int) -> None:
     assert energy("1.5", unit=unit) == mwh
     payload = b'{"e":1.5,"u":"%b","ts":"2026-01-05T10:00:00Z"}' % unit.encode()
     assert outcome(payload, unit={"at": "/u"}) == (TEN, mwh)
 
 
-@pytest.mark.parametrize("unit", ['"MWh"', '"wh"', '"kwh"', '" Wh"', '""', "null", "1", '["Wh"]', "{}"])
+@pytest.mark.parametrize(
+    "unit", ['"GWh"', '"W"', '"wh"', '"kwh"', '" Wh"', '""', "null", "1", '["Wh"]', "{}"]
+)
 def test_any_other_unit_in_the_payload_is_undeclared(unit: str) -> None:
     payload = b'{"e":1,"u":%b,"ts":"2026-01-05T10:00:00Z"}' % unit.encode()
     assert outcome(payload, unit={"at": "/u"}) is Reason.UNDECLARED_UNIT
@@ -259,6 +299,11 @@ def test_one_moment_is_read_from_iso_8601_seconds_and_milliseconds_alike(time: s
         '"now"',
         "-1",
         "-0.5",
+        "0",
+        "978307199",
+        "4102444800",
+        '"1969-12-31T23:31:00Z"',
+        '"2100-01-01T00:00:00Z"',
         "1e30",
         "253402300800001",
         "9" * 60,
@@ -278,8 +323,11 @@ def test_a_payload_without_a_time_lacks_a_field() -> None:
 
 
 def test_a_number_is_seconds_below_ten_to_the_eleven_and_milliseconds_from_there() -> None:
-    assert start("99999900000", interval_ms=100_000) == 99_999_900_000_000
-    assert start("100000000000", interval_ms=100_000) == 100_000_000_000
+    assert start("978307200") == FIRST_MS
+    assert start("978307200000") == FIRST_MS
+    assert start("99999900000", interval_ms=100_000) is Reason.BAD_TIME
+    assert start("100000000000", interval_ms=100_000) is Reason.BAD_TIME
+    assert start("4102443000") == LAST_MS - SLOT_MS
 
 
 def test_an_end_stamp_is_the_start_of_the_interval_one_length_before() -> None:
@@ -300,12 +348,6 @@ def test_a_time_further_off_the_border_is_misaligned() -> None:
         assert start(str(TEN + off)) is Reason.MISALIGNED
 
 
-def test_times_before_1970_are_snapped_as_others_are() -> None:
-    assert start('"1969-12-31T23:31:00Z"') == -SLOT_MS
-    assert start('"1969-12-31T23:29:00Z"') == -SLOT_MS
-    assert start('"1969-12-31T23:45:00Z"') is Reason.MISALIGNED
-
-
 def test_one_message_has_one_reason_however_much_is_wrong_with_it() -> None:
     assert outcome(b'{"e":true,"ts":"nonsense"}') is Reason.WRONG_TYPE
     assert outcome(b'{"e":1e308,"ts":null}') is Reason.IMPLAUSIBLE
@@ -314,7 +356,7 @@ def test_one_message_has_one_reason_however_much_is_wrong_with_it() -> None:
 def test_a_rejection_carries_nothing_of_the_message() -> None:
     with pytest.raises(RejectedError) as rejected:
         reader()(b'{"e":"secret-reading","ts":"2026-01-05T10:00:00Z"}')
-    assert str(rejected.value) == "wrong_type"
+    assert str(rejected.value) == "not_a_number"
     assert rejected.value.__suppress_context__ or rejected.value.__context__ is None
 
 
@@ -336,6 +378,13 @@ READERS = [
     reader(value=["/e", "/data/0/v"], unit={"at": "/u"}, time={"at": "/data/0/t"}, stamp="end"),
     reader(value="", unit="kWh", time={"at": ""}),
     reader(value="/e/0", time={"at": "/e/1"}, interval_ms=1_000),
+    reader(quantity="power", unit="kW", sign="export", sentinels=[7], when={"/u": ["Wh", 1, True]}),
+    reader(
+        quantity="power", unit="W", value="/e", minus="/data/0/v", time={"at": "/ts", "zone": "Europe/Oslo"}
+    ),
+    reader(quantity="register", serial="/data", meter=["/ts", "=x"], time={"at": "/ts", "format": "s"}),
+    reader(each="/data", value="/v", time={"at": "/t"}, meter=["/t", "{household}-{key}"]),
+    reader(each="", value="", time={"at": "/ts"}, meter="{key}", scale="1/3", decimal=","),
 ]
 scalars = (
     st.none()
@@ -365,14 +414,17 @@ shaped = st.fixed_dictionaries(
 def assert_read_or_rejected(payload: bytes) -> None:
     for read in READERS:
         try:
-            start_ms, mwh = read(payload)
+            ones = read(payload)
         except RejectedError:
             continue
-        assert type(start_ms) is int
-        assert type(mwh) is int
-        assert abs(mwh) <= MAX_ENERGY_MWH
-        # Year 1 to year 9999, with offsets of up to a day, and half an interval of snapping.
-        assert abs(start_ms) <= YEAR_10000_MS + 2 * 86_400_000
+        for one in ones:
+            if isinstance(one, Reason):
+                continue
+            assert type(one.value) is int
+            assert abs(one.value) <= MAX_REGISTER_MWH
+            assert one.time_ms is None or FIRST_MS - SLOT_MS <= one.time_ms <= LAST_MS
+            assert 0 < len(one.meter) <= 128
+            assert 0 <= one.serial < 2**63
 
 
 @unhurried
@@ -388,14 +440,138 @@ def test_arbitrary_json_is_read_as_bounded_integers_or_rejected(document: object
 
 
 @unhurried
-@given(st.integers(-(10**14), 10**14), st.sampled_from([1_000, 60_000, SLOT_MS, 86_400_000]))
+@given(st.integers(FIRST_MS, LAST_MS - 1), st.sampled_from([1_000, 60_000, SLOT_MS, 86_400_000]))
 def test_an_accepted_start_is_a_border_at_most_a_twentieth_away(moment: int, interval_ms: int) -> None:
-    time = max(moment, 10**11)
-    found = start(str(time), interval_ms=interval_ms)
-    off = min(time % interval_ms, -time % interval_ms)
+    begun = start(str(moment), interval_ms=interval_ms)
+    off = min(moment % interval_ms, -moment % interval_ms)
     if off * 20 > interval_ms:
-        assert found is Reason.MISALIGNED
+        assert begun is Reason.MISALIGNED
     else:
-        assert isinstance(found, int)
-        assert found % interval_ms == 0
-        assert abs(found - time) == off
+        assert isinstance(begun, int)
+        assert begun % interval_ms == 0
+        assert abs(begun - moment) == off
+
+
+POWER = {"quantity": "power", "unit": "W", "time": None}
+REGISTER = {"quantity": "register", "unit": "kWh", "time": None}
+
+
+def test_a_power_or_a_register_without_a_clock_has_the_time_of_its_arrival() -> None:
+    for declared in (POWER, REGISTER):
+        assert outcome(b'{"e":1}', **declared) in {(None, 1_000), (None, 1_000_000)}
+        timed = {**declared, "time": {"at": "/ts"}}
+        assert outcome(b'{"e":1}', **timed)[0] is None  # type: ignore[index]
+        for unset in (b"0", b'"1970-01-01T00:00:05Z"', b'"2100-01-01T00:00:00Z"'):
+            assert outcome(b'{"e":1,"ts":%b}' % unset, **timed)[0] is None  # type: ignore[index]
+        assert outcome(b'{"e":1,"ts":"x"}', **timed) is Reason.BAD_TIME
+        assert outcome(b'{"e":1,"ts":"2026-01-05T10:07:00.5Z"}', **timed)[0] == TEN + 420_500  # type: ignore[index]
+
+
+def test_a_register_is_bounded_by_zero_and_a_terawatt_hour() -> None:
+    assert energy("1000000000", **REGISTER) == MAX_REGISTER_MWH
+    for beyond in ("-0.001", "1000000000.001", '"1000000001"'):
+        assert energy(beyond, **REGISTER) is Reason.IMPLAUSIBLE
+
+
+def test_what_is_taken_off_must_be_there_and_the_sign_turns_the_difference() -> None:
+    payload = b'{"e":5,"out":7.5}'
+    assert outcome(payload, **POWER, minus="/out") == (None, -2_500)
+    assert outcome(payload, **POWER, minus="/out", sign="export") == (None, 2_500)
+    assert outcome(b'{"e":5}', **POWER, minus="/out") is Reason.MISSING_FIELD
+
+
+def test_a_sentinel_is_looked_for_in_the_number_as_the_message_writes_it() -> None:
+    declared = {**POWER, "unit": "kW", "sentinels": [-8388.608, 65535]}
+    for value in ("-8388.608", "65535", "65535.0", '"65535"', "[1,65535]"):
+        assert energy(value, **declared) is Reason.SENTINEL
+    assert energy("65.535", **declared) == 65_535_000
+
+
+def test_a_guard_lets_through_one_of_its_values_and_takes_true_for_no_number() -> None:
+    def guarded(written: str, allowed: object) -> object:
+        return found(b'{"e":1,"k":%b}' % written.encode(), **POWER, when={"/k": allowed})
+
+    for written, allowed in [
+        ("1", 1),
+        ('"1"', 1),
+        ("true", True),
+        ('"b"', ["a", "b"]),
+        ("1.0", 1),
+    ]:
+        assert isinstance(guarded(written, allowed), Found), (written, allowed)
+    for written, allowed in [
+        ("true", 1),
+        ("1", True),
+        ("1", "1"),
+        ('"c"', ["a", "b"]),
+        ("null", 0),
+        ("[1]", 1),
+    ]:
+        assert guarded(written, allowed) is Reason.GUARD, (written, allowed)
+    assert found(b'{"e":1}', **POWER, when={"/k": 1}) is Reason.GUARD
+
+
+def test_a_guard_speaks_before_the_value_does() -> None:
+    assert found(b'{"e":null,"k":2}', **POWER, when={"/k": 1}) is Reason.GUARD
+
+
+def test_the_first_place_that_names_the_meter_is_taken() -> None:
+    places = {**POWER, "meter": ["/a", "/b", "{household}", "=never"]}
+    named = {b'"x"': "x", b'" y "': "y", b"12": "12", b'""': "z", b"null": "z", b"1.5": "z", b"true": "z"}
+    for written, meter in named.items():
+        one = found(b'{"e":1,"a":%b,"b":"z"}' % written, **places)
+        assert isinstance(one, Found)
+        assert one.meter == meter
+    assert found(b'{"e":1}', **places).meter == "h"  # type: ignore[union-attr]
+
+
+def test_another_meters_number_is_another_serial_and_none_is_zero() -> None:
+    def serial(written: bytes) -> int:
+        one = found(b'{"e":1,"sn":%b}' % written, **REGISTER, serial="/sn")
+        assert isinstance(one, Found)
+        return one.serial
+
+    assert len({serial(b'"A1"'), serial(b'"A2"'), serial(b"77")}) == 3
+    assert serial(b'"77"') == serial(b"77")
+    assert {serial(written) for written in (b'""', b"null", b"[1]", b"true")} == {0}
+    assert found(b'{"e":1}', **REGISTER, serial="/sn").serial == 0  # type: ignore[union-attr]
+
+
+def test_of_several_meters_in_a_message_each_is_read_or_refused_alone() -> None:
+    read = reader(**{**POWER, "unit": {"at": "/u"}}, each="/m", meter="{household}/{key}")
+    ones = read(b'{"e":9,"u":"W","m":{"a":{"e":1},"b":{"e":null},"c":{},"d":5,"f":{"e":2,"u":"kW"}}}')
+    assert ones == [
+        Found("h/a", None, 1_000),
+        Reason.WRONG_TYPE,
+        Reason.MISSING_FIELD,
+        Reason.MISSING_FIELD,
+        Found("h/f", None, 2_000_000),
+    ]
+
+
+def test_the_steps_before_a_format_are_done_in_order() -> None:
+    plain = b'{"e":1}'
+    for steps, payload in [
+        ("hex", plain.hex().encode()),
+        ("base64", b"eyJlIjox\r\nfQ=="),
+        (["base64", "hex"], b"N2IyMjY1MjIzYTMxN2Q="),
+    ]:
+        assert outcome(payload, **POWER, steps=steps) == (None, 1_000)
+    assert outcome(b"xx\x7eyy", **POWER, steps="cut7e") is Reason.UNDECODABLE
+    assert outcome(b"7b2", **POWER, steps="hex") is Reason.UNDECODABLE
+    assert outcome(b"e*", **POWER, steps="base64") is Reason.UNDECODABLE
+
+
+def test_data_of_a_node_whose_birth_was_missed_names_the_node() -> None:
+    table = {"topic": "spBv1.0/+/DDATA/+/{meter}", "format": "sparkplug", "value": "P", **POWER}
+    mapping = MessageMapping(SourceTable.model_validate(table), SLOT_MS)
+    read = mapping.reader("spBv1.0/site/DDATA/node/m1")
+    assert read is not None
+    with pytest.raises(RebirthWantedError) as wanted:
+        read(bytes.fromhex("12041001500a"))
+    assert (wanted.value.group, wanted.value.node) == ("site", "node")
+    assert mapping.filters == [
+        *(f"spBv1.0/+/D{kind}/+/+" for kind in ("DATA", "BIRTH", "DEATH")),
+        "spBv1.0/+/NBIRTH/+",
+        "spBv1.0/+/NDEATH/+",
+    ]
