@@ -111,7 +111,8 @@ def _addresses(config: Config) -> Iterator[Fault]:
 
 def _addressed(source: SourceTable) -> Iterator[tuple[str, str]]:
     """Yield every address of a source, with the field that it stands in."""
-    yield from (("value", address) for address in source.value)
+    # A number has no address at all, which is a fault of its own.
+    yield from (("value", address) for address in source.value if source.format != "number")
     yield from (("minus", address) for address in source.minus)
     yield from (("when", address) for address in source.when)
     if isinstance(source.unit, UnitField):

@@ -55,7 +55,7 @@ def _preset(name: str) -> str:
 def _zone(name: str) -> str:
     try:
         ZoneInfo(name)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         raise refused("not a time zone", 'write one like "Europe/Amsterdam", or "UTC"') from None
     return name
 

@@ -24,9 +24,11 @@ MESSAGES: dict[str, tuple[dict[str, Any], str, bytes]] = {
     "tasmota-power": (
         {"preset": "tasmota-power", "topic": "tele/{household}/SENSOR"},
         "tele/h-1/SENSOR",
-        b'{"Time":"2026-03-04T05:06:07","ENERGY":{"TotalStartTime":"2025-01-01T00:00:00","Total":812.044,'
-        b'"Yesterday":5.34,"Today":1.204,"Power":731,"ApparentPower":740,"ReactivePower":82,"Factor":0.98,'
-        b'"Voltage":228,"Current":3.21}}',
+        (
+            b'{"Time":"2026-03-04T05:06:07","ENERGY":{"TotalStartTime":"2025-01-01T00:00:00","Total":812.044,'
+            b'"Yesterday":5.34,"Today":1.204,"Power":731,"ApparentPower":740,"ReactivePower":82,"Factor":0.98,'
+            b'"Voltage":228,"Current":3.21}}'
+        ),
     ),
     "homewizard": (
         {"preset": "homewizard", "topic": "homewizard/{household}/data"},
