@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -35,6 +36,7 @@ MW_PER_UNIT: dict[str, Fraction] = {
 
 _TIME_FORMATS = ("auto", "s", "ms", "iso", "dsmr", "cosem")
 _UNITLESS = ("p1", "senml")
+_NEAREST = 5
 
 
 def _template(text: str) -> str:
@@ -48,7 +50,8 @@ def _template(text: str) -> str:
 
 def _preset(name: str) -> str:
     if name not in PRESETS:
-        raise refused("no such preset", f"write one of {', '.join(sorted(PRESETS))}")
+        near = get_close_matches(name, PRESETS, _NEAREST, cutoff=0)
+        raise refused("no such preset", f"write one of {', '.join(near)}, or another of docs/sources")
     return name
 
 

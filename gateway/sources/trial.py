@@ -24,11 +24,11 @@ _WORDS: dict[Reason, str] = {
     Reason.UNKNOWN_TOPIC: "no [[source]] has this topic: compare it with {topics}",
     Reason.TOO_LARGE: "longer than {max_bytes} bytes, or more than 1,000 meters: raise max_bytes, or split the message",
     Reason.UNDECODABLE: "the payload is no {format}, or was damaged on the way: compare format and steps with it",
-    Reason.MISSING_FIELD: "the message has none of its own at {places}: correct the address if it should have",
+    Reason.MISSING_FIELD: "nothing stands at one of {wanted}: correct the address if something should",
     Reason.WRONG_TYPE: "what stands at {places} is no number (null, true, a table or a list of such): "
     "address the number itself, or take another field",
     Reason.UNDECLARED_UNIT: "the message's unit is none of {units}: correct unit, or quantity",
-    Reason.IMPLAUSIBLE: "{bounds}: correct unit or scale, or raise limit",
+    Reason.IMPLAUSIBLE: "{bounds}; or correct unit or scale",
     Reason.NOT_A_NUMBER: 'the text is no number with the decimal sign "{decimal}": correct decimal or the address',
     Reason.SENTINEL: "the value is one that means: no value (sentinels); nothing to do",
     Reason.NO_METER: "nothing at {meters} names the meter: correct meter, or add another place to look",
@@ -130,10 +130,12 @@ class Trial:
 
     def _facts(self, source: SourceTable) -> dict[str, object]:
         """Return what the words name of a source."""
-        at = [*source.value, *source.minus] or ["the payload"]
+        at = [place or "the whole message" for place in (*source.value, *source.minus)] or ["the payload"]
+        others = [source.each, getattr(source.unit, "at", None), getattr(source.time, "at", None)]
         return {
             "format": source.format.upper() if source.format in {"json", "csv", "p1"} else source.format,
-            "places": ", ".join(place or "the whole message" for place in at),
+            "places": ", ".join(at),
+            "wanted": ", ".join([*at, *(place for place in others if place)]),
             "units": ", ".join(source.units),
             "bounds": _bounds(source),
             "max_bytes": source.max_bytes,
@@ -190,8 +192,8 @@ def _unknown(metering: Metering, i: int, meter: str) -> str | None:
 
 def _bounds(source: SourceTable) -> str:
     if source.quantity == "register":
-        return "below 0 or beyond what a register stands at"
-    return f"more than limit = {written_power(source.limit)}"
+        return "below 0, or beyond what a register stands at: address a total that only grows"
+    return f"more than limit = {written_power(source.limit)}: raise it if the connection carries more"
 
 
 def _said(reason: Reason, words: str, **facts: object) -> str:

@@ -161,3 +161,8 @@ def test_a_preset_with_what_its_user_adds_is_a_good_configuration(preset: str) -
 def roll_id(case: Case) -> str:
     meter = case.source.get("meter", "")
     return meter[1:] if str(meter).startswith("=") else "h-1"
+
+
+def test_the_presets_are_part_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert "presets.toml" in project["tool"]["setuptools"]["package-data"]["gateway"]
