@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from gateway.metering import Metering
 from gateway.source_table import SourceTable
-from gateway.sources.mapping import Found, MessageMapping, Reader, RebirthWantedError
+from gateway.sources.mapping import Found, MessageMapping, Reader
+from gateway.sources.parsing import RebirthWantedError
 from gateway.sources.readings import IGNORED, Readings, Reason, RejectedError, Row, occurrences
 
 __all__ = ["IGNORED", "Found", "Readings", "Reason", "RejectedError", "Row", "Sources", "occurrences"]

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gateway.source_table import Guard, SourceTable, TimeField
 from gateway.sources.bindings import Binding, bound
-from gateway.sources.formats import BirthNeeded, EmptyPayload, Find, FormatError
+from gateway.sources.formats import Find
+from gateway.sources.identity import meter_reader, serial_of
+from gateway.sources.items import fan_out, finder, own_finder
+from gateway.sources.parsing import parser_after
 from gateway.sources.readings import Reason, RejectedError
 from gateway.sources.times import ClockUnset, time_reader
 from gateway.sources.values import amount_reader
 from gateway.topics import TopicTemplate
 
-_LONGEST_ID = 128
-_MOST_METERS = 1_000
 _SNAP = 20
-_CAPTURE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _NODE_LIFE = re.compile(r"spBv1\.0/[^/]+/N(?:BIRTH|DEATH)/[^/]+")
-_FLAG = b"\x7e"
 
 
 class Found(NamedTuple):
@@ -45,21 +42,6 @@ Reader = Callable[[bytes], Sequence[Found | Reason]]
 """From the payload of one topic to what its meters said; raises RejectedError where all of it is faulty."""
 
 
-class RebirthWantedError(RejectedError):
-    """Data of a Sparkplug node whose birth we missed; it can be asked for another.
-
-    Attributes:
-        group: of the node.
-        node: its name.
-
-    """
-
-    def __init__(self, group: str, node: str) -> None:
-        super().__init__(Reason.BIRTH_NEEDED)
-        self.group = group
-        self.node = node
-
-
 class MessageMapping:
     """A [[source]] that messages can be read with.
 
@@ -73,11 +55,11 @@ class MessageMapping:
         self._template = TopicTemplate.parse(source.topic)
         self._format = bound(source)
         self._notes_births = source.format == "sparkplug"
-        self._steps = [_STEPS[step] for step in source.steps]
+        self._steps = source.steps
         self._longest = source.max_bytes
         self._candidates = source.candidates
         self._each = self._format.compile(source.each) if source.each is not None else None
-        self._find = _finder(self._format, fanned=self._each is not None)
+        self._find = finder(self._format, fanned=self._each is not None)
         # Once for all topics: thousands of meters share one memory of the times they write.
         self._read_own = _own_reader(source, self._format, self._find, source.interval or slot_ms)
 
@@ -91,9 +73,9 @@ class MessageMapping:
         matched = self._template.pattern.fullmatch(self._format.data_topic(topic))
         if matched is None:
             return self._listener(topic)
-        meter, own = _meter_reader(self._candidates, matched.groupdict(), self._find), self._read_own
+        meter, own = meter_reader(self._candidates, matched.groupdict(), self._find), self._read_own
         each, longest = self._each, self._longest
-        parse = _parser(self._format.parser(topic), self._steps)
+        parse = parser_after(self._format.parser(topic), self._steps)
 
         def read_item(document: object) -> Found:
             value, time_ms, serial = own(document)
@@ -103,7 +85,7 @@ class MessageMapping:
             if len(payload) > longest:
                 raise RejectedError(Reason.TOO_LARGE)
             document = parse(payload)
-            return (read_item(document),) if each is None else list(_fan_out(document, each, read_item))
+            return (read_item(document),) if each is None else list(fan_out(document, each, read_item))
 
         return read
 
@@ -111,7 +93,7 @@ class MessageMapping:
         """Return what takes note of a message that explains others and is no reading itself."""
         if not self._notes_births or not _NODE_LIFE.fullmatch(topic):
             return None
-        parse = _parser(self._format.parser(topic), ())
+        parse = parser_after(self._format.parser(topic))
 
         def listen(payload: bytes) -> Sequence[Found | Reason]:
             parse(payload)
@@ -124,7 +106,7 @@ def _own_reader(
     source: SourceTable, form: Binding, find: Callable[[str], Find], span_ms: int
 ) -> Callable[[object], tuple[int, int | None, int]]:
     """Return what reads a meter's value, time and serial; raises RejectedError."""
-    find_own = _own_finder(form, fanned=source.each is not None)
+    find_own = own_finder(form, fanned=source.each is not None)
     guards = [(find(address), _allowed(guard)) for address, guard in source.when.items()]
     amount = amount_reader(source, find_own, find, span_ms)
     time = _time_reader(source, form, find, span_ms)
@@ -137,7 +119,7 @@ def _own_reader(
             value = amount(document)
         except LookupError:
             raise RejectedError(Reason.MISSING_FIELD) from None
-        return value, time(document), _serial(serial, document) if serial is not None else 0
+        return value, time(document), serial_of(serial, document) if serial is not None else 0
 
     return read
 
@@ -179,99 +161,6 @@ def _start(look: Find, moment: Callable[[object], int], document: object, back: 
     return border
 
 
-def _parser(
-    parse: Callable[[bytes], object], steps: Sequence[Callable[[bytes], bytes]]
-) -> Callable[[bytes], object]:
-    def parsed(payload: bytes) -> object:
-        try:
-            for step in steps:
-                payload = step(payload)
-            return parse(payload)
-        except EmptyPayload:
-            raise RejectedError(Reason.EMPTY) from None
-        except BirthNeeded as error:
-            raise RebirthWantedError(error.group, error.node) from None
-        except (FormatError, ValueError):
-            raise RejectedError(Reason.UNDECODABLE) from None
-
-    return parsed
-
-
-def _unhexed(payload: bytes) -> bytes:
-    return bytes.fromhex(payload.decode("ascii"))
-
-
-def _unbased(payload: bytes) -> bytes:
-    return base64.b64decode(b"".join(payload.split()), validate=True)
-
-
-def _cut(payload: bytes) -> bytes:
-    first, last = payload.find(_FLAG), payload.rfind(_FLAG)
-    if first == last:
-        raise FormatError("no frame between two bytes 7E")
-    return payload[first : last + 1]
-
-
-_STEPS = {"hex": _unhexed, "base64": _unbased, "cut7e": _cut}
-
-
-class _Item(NamedTuple):
-    """One of several meters in a message."""
-
-    inside: object
-    message: object
-    key: str
-
-
-def _fan_out(document: object, each: Find, read: Callable[[object], Found]) -> Iterator[Found | Reason]:
-    try:
-        items = each(document)
-    except LookupError:
-        raise RejectedError(Reason.MISSING_FIELD) from None
-    if not isinstance(items, dict | list):
-        raise RejectedError(Reason.WRONG_TYPE)
-    if len(items) > _MOST_METERS:
-        raise RejectedError(Reason.TOO_LARGE)
-    pairs = items.items() if isinstance(items, dict) else enumerate(items)
-    for key, inside in pairs:
-        try:
-            yield read(_Item(inside, document, str(key)))
-        except RejectedError as rejection:
-            yield rejection.reason
-
-
-def _finder(form: Binding, *, fanned: bool) -> Callable[[str], Find]:
-    """Return what compiles addresses; of a fanned message they are looked up in the item, then in the whole."""
-    if not fanned:
-        return form.compile
-
-    def compiled(address: str) -> Find:
-        look = form.compile(address)
-
-        def inside_first(item: object) -> object:
-            assert isinstance(item, _Item)
-            try:
-                return look(item.inside)
-            except LookupError:
-                return look(item.message)
-
-        return inside_first
-
-    return compiled
-
-
-def _own_finder(form: Binding, *, fanned: bool) -> Callable[[str], Find]:
-    """Return what compiles the addresses of what is a meter's own: of a fanned message, in its item only."""
-    if not fanned:
-        return form.compile
-
-    def compiled(address: str) -> Find:
-        look = form.compile(address)
-        return lambda item: look(item.inside)
-
-    return compiled
-
-
 def _allowed(guard: Guard | list[Guard]) -> list[Guard]:
     return guard if isinstance(guard, list) else [guard]
 
@@ -287,65 +176,3 @@ def _guard(look: Find, allowed: Sequence[Guard], document: object) -> None:
         if (found == wanted and isinstance(found, bool) == isinstance(wanted, bool)) or found == str(wanted):
             return
     raise RejectedError(Reason.GUARD)
-
-
-def _meter_reader(
-    candidates: Sequence[str], captures: Mapping[str, str], find: Callable[[str], Find]
-) -> Callable[[object], str]:
-    readers = [_candidate(text, captures, find) for text in candidates]
-    if isinstance(fixed := readers[0], str) and fixed:
-        return lambda _: fixed
-
-    def meter(document: object) -> str:
-        for reader in readers:
-            found = reader if isinstance(reader, str) else reader(document)
-            if found and len(found) <= _LONGEST_ID:
-                return found
-        raise RejectedError(Reason.NO_METER)
-
-    return meter
-
-
-def _candidate(
-    text: str, captures: Mapping[str, str], find: Callable[[str], Find]
-) -> str | Callable[[object], str]:
-    """Return a meter's id where it is known, else what finds it; an empty text is no id."""
-    if text.startswith("="):
-        return text[1:]
-    if "{key}" in text:
-        return lambda item: _filled(text, {**captures, "key": item.key if isinstance(item, _Item) else ""})
-    if _CAPTURE.search(text):
-        return _filled(text, captures)
-    look = find(text)
-
-    def found(document: object) -> str:
-        try:
-            value = look(document)
-        except LookupError:
-            return ""
-        return _identity(value)
-
-    return found
-
-
-def _identity(value: object) -> str:
-    """Return the text of an id: texts, whole numbers, and octets as ASCII or else hexadecimal."""
-    if type(value) is bytes:
-        return value.decode("ascii").strip() if value.isascii() else value.hex()
-    if type(value) is str:
-        return value.strip()
-    return str(value) if type(value) is int else ""
-
-
-def _filled(text: str, captures: Mapping[str, str]) -> str:
-    return _CAPTURE.sub(lambda name: captures.get(name[1], ""), text)
-
-
-def _serial(look: Find, document: object) -> int:
-    """Return a number for the meter's number: 63 bits of its hash, 0 where there is none."""
-    try:
-        value = look(document)
-    except LookupError:
-        return 0
-    text = _identity(value)
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1 if text else 0

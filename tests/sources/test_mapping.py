@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gateway.source_table import SourceTable
-from gateway.sources.mapping import Found, MessageMapping, Reader, RebirthWantedError
+from gateway.sources.mapping import Found, MessageMapping, Reader
+from gateway.sources.parsing import RebirthWantedError
 from gateway.sources.readings import MAX_REGISTER_MWH, Reason, RejectedError
 
 # Under load a first example may take its time.
