@@ -13,6 +13,7 @@ from gateway.roll import meters_of
 from gateway.ruling import Fault, RuleBook
 from gateway.source_table import SourceTable, TimeField, UnitField
 from gateway.sources.bindings import bound
+from gateway.sources.times import time_reader
 from gateway.topics import TopicTemplate
 
 _MOST_PARTS = 1_000
@@ -91,6 +92,17 @@ def _times(config: Config) -> Iterator[Fault]:
         elif config.slots.clock == "event" and not isinstance(source.time, TimeField):
             remedy = 'write time = { at = "/ts" }, or slots.clock = "wall"'
             yield Fault(where, source.time, "times of arrival do not move an event clock", remedy)
+
+
+@_rule("source.time")
+def _clocks(config: Config) -> Iterator[Fault]:
+    for i, source in enumerate(config.source):
+        if not isinstance(source.time, TimeField):
+            continue
+        try:
+            time_reader(source.time.format, source.time.zone)
+        except ValueError as error:
+            yield Fault(f"source.{i}.time.format", source.time.format, "is no way to read a time", str(error))
 
 
 @_rule(

@@ -72,6 +72,12 @@ def _time_format(name: str) -> str:
     return name
 
 
+def _separator(text: str) -> str:
+    if len(text) != 1 or text in '"\r\n\0':
+        raise refused("not a character that can separate columns", 'write ",", ";" or a tab')
+    return text
+
+
 def _scale(value: object) -> Fraction:
     try:
         exact = Fraction(str(value)) if type(value) in {int, float, str} else None
@@ -123,7 +129,7 @@ class SourceTable(Table):
     steps: Annotated[list[Literal["hex", "base64", "cut7e"]], AsList] = Field(
         [], description='before the format: "hex", "base64", "cut7e" (from the first to the last byte 7E)'
     )
-    separator: Annotated[str, Field(min_length=1, max_length=1)] = Field(
+    separator: Annotated[str, AfterValidator(_separator)] = Field(
         ",", description="what stands between the columns of csv"
     )
     each: str | None = Field(
