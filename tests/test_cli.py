@@ -11,6 +11,7 @@ import pytest
 import typer
 from brokers import Mosquitto, free_port
 from gateways import Gateway, eventually, noiseless, roll, toml
+from meters import meters_for
 from typer.testing import CliRunner
 
 from gateway.checking import load
@@ -53,7 +54,7 @@ def entered(config: Path, *, begun: bool) -> None:
     loaded = load(config)
     document = document_of(loaded)
     ledger = Ledger(config.parent / "noiseless.db")
-    ledger.enter(document, document.compile())
+    ledger.enter(document, document.compile(), *meters_for(document))
     if begun:
         ledger.begin(1_767_571_200_000)
     ledger.close()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from meters import meters_for
 from rich.console import Console
 
 from gateway.checking import ConfigError, validated
@@ -46,7 +47,7 @@ def ledger(path: Path, config: Config, slots: int) -> Statement:
     policy = document.compile()
     one = Ledger(path)
     try:
-        state = one.enter(document, policy).state
+        state = one.enter(document, policy, *meters_for(document)).state
         if slots >= 0:
             one.begin(START)
         for i in range(slots):
