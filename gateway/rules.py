@@ -14,7 +14,6 @@ from gateway.policy import Book, PolicyDocument, book_of, document_of, members_o
 from gateway.privacy import Missing, Rounding, WhenSpent
 from gateway.quantities import written_duration, written_power
 from gateway.ruling import Fault, RuleBook
-from gateway.topics import TopicTemplate
 
 _MS_PER_S = 1_000
 _LEAST_SYMBOL_LEVELS = 3
@@ -206,16 +205,6 @@ def _weights(config: Config) -> Iterator[Fault]:
             if not members_of([pattern], ids):
                 remedy = "name an id of the roll, or a pattern like h-0*"
                 yield Fault(f"group.{i}.weights", pattern, "matches no household", remedy)
-
-
-@_rule("source.topic", "output.topic", "output.url", "broker.url")
-def _loops(config: Config) -> Iterator[Fault]:
-    if config.separate:
-        return
-    for i, source in enumerate(config.source):
-        if TopicTemplate.parse(source.topic).overlaps(config.output.topic):
-            remedy = f"read or publish elsewhere: output.topic is {config.output.topic!r}"
-            yield Fault(f"source.{i}.topic", source.topic, "would read our own releases", remedy)
 
 
 @_rule("broker.url", *(f"broker.{field}" for field in Credentials.model_fields))

@@ -43,7 +43,7 @@ def _topics(config: Config) -> Iterator[Fault]:
                 yield Fault(f"source.{i}.meter", text, f"the topic captures no {unknown[0]}", remedy)
 
 
-@_rule("source.format", "source.value", "source.minus", "source.unit", "source.quantity", "source.each")
+@_rule("source.format", "source.value", "source.minus", "source.each")
 def _values(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         if source.format == "number" and source.value:
@@ -54,6 +54,11 @@ def _values(config: Config) -> Iterator[Fault]:
             )
         if source.each is not None and source.format != "json":
             yield Fault(f"source.{i}.each", source.each, f"{source.format} has no lists", "leave it out")
+
+
+@_rule("source.unit", "source.quantity", "source.format")
+def _units(config: Config) -> Iterator[Fault]:
+    for i, source in enumerate(config.source):
         yield from _unit(source, i)
 
 
@@ -92,12 +97,8 @@ def _times(config: Config) -> Iterator[Fault]:
             yield Fault(where, source.time, "times of arrival do not move an event clock", remedy)
 
 
-@_rule(
-    *(
-        f"source.{name}"
-        for name in ("format", "value", "minus", "unit", "time", "meter", "each", "when", "serial")
-    )
-)
+# An address in a field that was refused already is not looked at again.
+@_rule("source.format")
 def _addresses(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         compiled = bound(source).compile

@@ -148,7 +148,7 @@ async def test_poison_and_strangers_are_acknowledged_and_counted(tmp_path: Path)
     """telegraf#13476: what cannot be parsed and is never acknowledged stops all input."""
     async with way(tmp_path / "l.db") as one:
         one.open()
-        poison = [Message("m/a", b"{", False), Message("m/nobody", b"", False), Message("x", b"\0", False)]
+        poison = [Message("m/a", b"{", False), reading("nobody", FIRST), Message("x", b"\0", False)]
         one.intake.receive(poison, 3, hurry=False)
         await one.intake.commit(one.acknowledge)
         assert one.acknowledged == [3]

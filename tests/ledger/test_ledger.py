@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from meters import meters_for, no_registers
+from meters import meters_for
 
 from gateway.checking import validated
 from gateway.ledger import SCHEMA_VERSION, Ledger, LedgerError, Standing, read_statement
@@ -75,9 +75,7 @@ class Book:
     def close_slot(self, *values_w: float | None) -> Release:
         release, closed = self.decided(*values_w)
         assert self.next_ms is not None
-        self.ledger.close_slot(
-            release, self.next_ms + self.document.slot_ms, closed, no_registers(len(self.document.households))
-        )
+        self.ledger.close_slot(release, self.next_ms + self.document.slot_ms, closed, self.registers)
         self.state, self.next_ms = closed.state, self.next_ms + self.document.slot_ms
         return release
 

@@ -67,7 +67,7 @@ class Service:
             Release(self.next_ms, symbols, closed.spent.tolist()),
             self.next_ms + SLOT_MS,
             closed,
-            no_registers(len(self.document.households)),
+            self.registers,
         )
         self.state, self.next_ms = closed.state, self.next_ms + SLOT_MS
         return closed
