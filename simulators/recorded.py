@@ -1,4 +1,4 @@
-"""Recorded loads: CSV files of several layouts, read into one table of integers. Data sets come with no code."""
+"""Readers of recorded loads: CSV files of several layouts, wide, long, and those of public data sets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
@@ -18,14 +18,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
-from gateway.privacy import MISSING, BoolArray, IntArray
+from gateway.privacy import MISSING, IntArray
+from simulators.recording import Recording, utc_ms_of
 
-_MS_PER_HOUR = 3_600_000
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _MILLI = {"Wh": 1e3, "kWh": 1e6, "W": 1e3, "kW": 1e6}
 _MOST_MILLI = 10**12
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _METER_COLUMNS = {"meter", "household", "home", "id"}
 _CITYLEARN_START = datetime(2016, 7, 31, 23)  # noqa: DTZ001 - local time; its zone is applied like any other's
 _CITYLEARN_KEYS = ["month", "hour_ending", "day_type"]
@@ -82,75 +81,6 @@ class Form:
     interval_ms: int | None = None
     zone: str | None = None
     stamp: Literal["start", "end"] = "start"
-
-
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """What meters recorded in intervals of one length.
-
-    Attributes:
-        start_ms: (T,) the intervals' starts, ms UTC, rising.
-        households: the H homes' names.
-        milli: (T, H) energy in mWh, or mean power in mW; ``MISSING`` where nothing was recorded.
-        power: whether it is power.
-        interval_ms: the intervals' length.
-        zone: of the file's times without an offset.
-
-    """
-
-    start_ms: IntArray
-    households: tuple[str, ...]
-    milli: IntArray
-    power: bool
-    interval_ms: int
-    zone: tzinfo | None = None
-
-    @property
-    def known(self) -> BoolArray:
-        """(T, H) where something was recorded."""
-        known: BoolArray = self.milli != MISSING
-        return known
-
-    def energy_mwh(self) -> IntArray:
-        """Return (T, H) the intervals' energies, to the nearest mWh."""
-        return self._scaled(self.interval_ms, _MS_PER_HOUR) if self.power else self.milli
-
-    def power_mw(self) -> IntArray:
-        """Return (T, H) the intervals' mean powers, to the nearest mW."""
-        return self.milli if self.power else self._scaled(_MS_PER_HOUR, self.interval_ms)
-
-    def between(self, begin: str | None, until: str | None) -> Recording:
-        """Return the intervals that start in [begin, until), ISO 8601 times, in the file's zone without offset.
-
-        Raises:
-            ValueError: a text is no time, or its zone is not known.
-
-        """
-        first = 0 if begin is None else np.searchsorted(self.start_ms, _moment_ms(begin, self.zone))
-        last = None if until is None else np.searchsorted(self.start_ms, _moment_ms(until, self.zone))
-        return replace(self, start_ms=self.start_ms[first:last], milli=self.milli[first:last])
-
-    def of_first(self, homes: int | None) -> Recording:
-        """Return the first homes (all, if None), without those that recorded nothing.
-
-        Raises:
-            ValueError: nothing is left.
-
-        """
-        said = np.flatnonzero(self.known[:, :homes].any(axis=0))
-        if not len(said):
-            raise ValueError("nothing was recorded in the chosen time and homes")
-        return replace(self, households=tuple(self.households[i] for i in said), milli=self.milli[:, said])
-
-    def moved(self, by_ms: int) -> Recording:
-        """Return the same at another time."""
-        return replace(self, start_ms=self.start_ms + by_ms)
-
-    def _scaled(self, times: int, over: int) -> IntArray:
-        whole = np.where(self.known, self.milli, 0)
-        scale = math.gcd(times, over)
-        times, over = times // scale, over // scale
-        return np.where(self.known, (2 * whole * times + over) // (2 * over), MISSING)
 
 
 class _Row(NamedTuple):
@@ -285,28 +215,13 @@ def _time(text: str, line: int) -> datetime:
         raise ValueError(f"line {line}: not an ISO 8601 time") from None
 
 
-def _moment_ms(text: str, zone: tzinfo | None) -> int:
-    try:
-        return _utc_ms(datetime.fromisoformat(text), zone)
-    except ValueError as error:
-        raise ValueError(f"{text}: {error}") from None
-
-
 def _following(time: datetime, zone: tzinfo | None, before: int | None, line: int) -> int:
     """Return ms UTC of a time that lies after the one before; of an hour that a zone has twice, the second."""
     for fold in (0, 1):
-        found = _utc_ms(time.replace(fold=fold), zone)
+        found = utc_ms_of(time.replace(fold=fold), zone)
         if before is None or found > before:
             return found
     raise ValueError(f"line {line}: its time is not after the one before")
-
-
-def _utc_ms(time: datetime, zone: tzinfo | None) -> int:
-    if time.tzinfo is None:
-        if zone is None:
-            raise ValueError('times without an offset: say where they are from by --zone, like "+10:00"')
-        time = time.replace(tzinfo=zone)
-    return (time - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _number(cell: str, line: int) -> float:

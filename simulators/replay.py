@@ -21,7 +21,8 @@ from gateway.quantities import duration_ms, written_duration
 from gateway.topics import TopicTemplate
 from simulators._uplink import Uplink, broker_address
 from simulators.fleet import feeders
-from simulators.recorded import Form, Layout, Recording, Unit, read_recording
+from simulators.recorded import Form, Layout, Unit, read_recording
+from simulators.recording import Recording
 from simulators.timetable import FIELDS, Faults, Quantity, Timetable
 
 _DAY_MS = 86_400_000
@@ -116,7 +117,9 @@ class Replay:
             stopping.cancel()
             if not sending.done():
                 sending.cancel()
-            await asyncio.gather(sending, return_exceptions=stop.is_set())
+            await asyncio.wait({sending})
+            if not sending.cancelled():
+                sending.result()
         except (aiomqtt.MqttError, ExceptionGroup) as error:
             raise OSError(f"{self.url}: the broker refused the replay: {_first(error)}") from error
         finally:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gateway.privacy import MISSING, BoolArray, IntArray
 from simulators._uplink import Message
-from simulators.recorded import Recording
+from simulators.recording import Recording
 
 
 class Quantity(StrEnum):
@@ -34,7 +34,7 @@ class Faults:
     """What goes wrong on purpose, drawn from `seed`.
 
     `lost`, `repeated` and `reordered` are shares of all readings: never sent, sent twice, sent later than due.
-    A late one, and a second copy, comes within `within_ms`. Each home's clock is off by up to `skew_ms`, in
+    A late one comes within `within_ms`, a second copy within that after the first. Each home's clock is off by up to `skew_ms`, in
     whole seconds. ValueError if a value is unusable.
     """
 
@@ -54,9 +54,8 @@ class Faults:
 
     @property
     def span_ms(self) -> int:
-        """How far apart readings of one moment may come, by what their times say."""
-        late = self.within_ms if self.reordered or self.repeated else 0
-        return late + 2 * self.skew_ms
+        """How long after others of its time a first copy may come, by what their clocks say."""
+        return (self.within_ms if self.reordered else 0) + 2 * self.skew_ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +88,11 @@ class Timetable:
             _registers(recording) if quantity is Quantity.REGISTER else _means(recording, quantity)
         )
         rng = np.random.default_rng([faults.seed])
-        draws, lateness = (
-            rng.random((3, len(ts))),
-            rng.integers(0, faults.within_ms, (2, len(ts)), endpoint=True),
-        )
+        draws = rng.random((3, len(ts)))
+        lateness = rng.integers(0, faults.within_ms, (2, len(ts)), endpoint=True)
         skew_s = faults.skew_ms // 1_000
         ts = ts + 1_000 * rng.integers(-skew_s, skew_s, len(recording.households), endpoint=True)[household]
-        lost, late, twice = (
-            row < share
-            for row, share in zip(draws, (faults.lost, faults.reordered, faults.repeated), strict=True)
-        )
+        lost, late, twice = draws < [[faults.lost], [faults.reordered], [faults.repeated]]
         leaves = due + np.where(late, np.maximum(lateness[0], 1), 0)
         again = np.flatnonzero(twice & ~lost)
         chosen = np.concatenate((np.arange(len(ts)), again))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from gateway.privacy import MISSING
-from simulators.recorded import Form, Layout, Recording, Unit, read_recording, zone_of
+from simulators.recorded import Form, Layout, Unit, read_recording, zone_of
+from simulators.recording import Recording
 
 DATA = Path(os.environ.get("NOISELESS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 HALF_HOUR = 1_800_000

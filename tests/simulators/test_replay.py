@@ -22,7 +22,8 @@ from gateway.policy import document_of
 from gateway.privacy import MISSING, IntArray, State, close_slot
 from gateway.report import privacy_table
 from gateway.sources import Sources
-from simulators.recorded import Form, Recording, Unit
+from simulators.recorded import Form, Unit
+from simulators.recording import Recording
 from simulators.replay import Replay
 from simulators.timetable import Faults, Quantity, Timetable
 
@@ -343,15 +344,28 @@ def test_a_written_configuration_names_the_quantity(
     }
 
 
-async def test_a_broker_that_comes_back_gets_the_rest_in_order(tmp_path: Path, mosquitto: Mosquitto) -> None:
-    replay = Replay(csv_of(tmp_path / "homes.csv", week(60)), mosquitto.url, speed=36_000)  # 3 s
-    running = asyncio.create_task(replay.run(asyncio.Event(), lambda *_: None))
-    await asyncio.sleep(1)
-    await asyncio.to_thread(mosquitto.stop)
-    await asyncio.sleep(0.3)
-    await asyncio.to_thread(mosquitto.start)
-    summary = await asyncio.wait_for(running, 20)
-    assert summary["readings"] == int((week(60) != MISSING).sum())
+async def test_a_broker_that_restarts_gets_everything_and_interval_after_interval(tmp_path: Path) -> None:
+    halfway = asyncio.Event()
+
+    def report(done: int, total: int) -> None:
+        if 3 * done > total:
+            halfway.set()
+
+    with Mosquitto(tmp_path / "lasting", persistence=True) as broker:
+        watcher = Watcher(tmp_path, broker.port, "meters/#")
+        replay = Replay(csv_of(tmp_path / "homes.csv", week()), broker.url)
+        running = asyncio.create_task(replay.run(asyncio.Event(), report))
+        await halfway.wait()
+        await asyncio.to_thread(broker.stop)
+        await asyncio.to_thread(broker.start)
+        summary = await asyncio.wait_for(running, 20)
+        await asyncio.to_thread(
+            watcher.wait, "all readings", lambda one: len(set(one.seen)) >= summary["readings"]
+        )
+        first_seen = [json.loads(payload)["ts"] for _, _, payload in dict.fromkeys(watcher.seen)]
+        watcher.end()
+    assert len(first_seen) == summary["readings"] == int((week() != MISSING).sum())
+    assert first_seen == sorted(first_seen)
 
 
 async def test_a_replay_stops_when_it_is_told_and_says_how_far_it_came(
