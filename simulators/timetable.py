@@ -34,8 +34,8 @@ class Faults:
     """What goes wrong on purpose, drawn from `seed`.
 
     `lost`, `repeated` and `reordered` are shares of all readings: never sent, sent twice, sent later than due.
-    A late one comes within `within_ms`, a second copy within that after the first. Each home's clock is off by up to `skew_ms`, in
-    whole seconds. ValueError if a value is unusable.
+    A late one comes within `within_ms`, a second copy within that after the first. Each home's clock is off by
+    up to `skew_ms`, in whole seconds. ValueError if a value is unusable.
     """
 
     lost: float = 0.0

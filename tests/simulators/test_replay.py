@@ -454,6 +454,14 @@ def test_a_file_that_is_not_there_ends_the_command_with_a_word_about_it(tmp_path
     assert "Traceback" not in ended.stderr
 
 
+def test_a_broker_that_refuses_the_replay_ends_it_with_a_word_about_it(tmp_path: Path) -> None:
+    with Mosquitto(tmp_path, config_lines=["allow_anonymous false"]) as broker:
+        ended = noiseless("replay", csv_of(tmp_path / "homes.csv", week(3)), "--url", broker.url)
+    assert ended.returncode == 1
+    assert "refused the replay" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_configuration_that_the_command_writes_passes_check(tmp_path: Path, mosquitto: Mosquitto) -> None:
     file, path = csv_of(tmp_path / "homes.csv", week(3)), tmp_path / "homes.toml"
     ended = noiseless("replay", file, "--url", mosquitto.url, "--write-config", path)
