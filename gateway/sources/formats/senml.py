@@ -148,14 +148,14 @@ def _resolved(base: _Record, record: _Record) -> _Resolved:
     unit = record.get("u", base.get("bu"))
     if unit is not None and not isinstance(unit, str):
         raise FormatError("not a SenML unit")
-    time = _added(base.get("bt"), record.get("t")) or 0
-    return _Resolved(_value(base, record), unit, _added(base.get("bs"), record.get("s")), time)
+    time = _added(base, record, "t") or 0
+    return _Resolved(_value(base, record), unit, _added(base, record, "s"), time)
 
 
 def _value(base: _Record, record: _Record) -> object:
     others = _OTHERS.keys() & record.keys()
     if not others:
-        return _added(base.get("bv"), record.get("v"))
+        return _added(base, record, "v")
     label = others.pop()
     value = record[label]
     if others or "v" in record or not isinstance(value, _OTHERS[label]):
@@ -163,9 +163,10 @@ def _value(base: _Record, record: _Record) -> object:
     return None if label == "vd" else value
 
 
-def _added(base: object, own: object) -> _Number | None:
-    """Return base + own field; a field that is not there adds nothing, and neither of them is None."""
-    numbers = [_number(part) for part in (base, own) if part is not None]
+def _added(base: _Record, record: _Record, field: str) -> _Number | None:
+    """Return base + own field; what is not there adds nothing, and neither of them is None."""
+    places = ((base, "b" + field), (record, field))
+    numbers = [_number(holder[label]) for holder, label in places if label in holder]
     return _number(sum(numbers)) if numbers else None
 
 

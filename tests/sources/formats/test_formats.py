@@ -30,6 +30,15 @@ ADDRESSES = {
     "axdr": ["/0", "/1/2"],
     "sparkplug": ["Meter/Power", "Meter/Power|t"],
 }
+VALUES: dict[str, tuple[type, ...]] = {
+    "json": (int, float, str, list, dict),
+    "number": (str,),
+    "csv": (str,),
+    "p1": (Measured, str),
+    "senml": (Measured, int, float, str),
+    "axdr": (int, float, str, bytes, list),
+    "sparkplug": (int, float, str),
+}
 NAMES = sorted(ADDRESSES)
 EVERY_PAYLOAD = [payload for name in NAMES for payload in PAYLOADS[name]]
 
@@ -41,22 +50,26 @@ def parser(name: str) -> Callable[[bytes], object]:
     return lambda payload: decoder.parse("spBv1.0/plant/DDATA/edge1/meter7", payload)
 
 
+def parsed(name: str, payload: bytes) -> object:
+    """The document, or the reason why there is none."""
+    try:
+        return parser(name)(payload)
+    except FormatError as refusal:
+        return refusal
+
+
 def assert_read_or_refused(name: str, payload: bytes) -> None:
     compiled = sparkplug_metric if name == "sparkplug" else format_named(name).compile
-    try:
-        document = parser(name)(payload)
-    except FormatError as refusal:
-        assert str(refusal) == refusal.reason
-        assert 0 < len(refusal.reason) < 80
+    document = parsed(name, payload)
+    if isinstance(document, FormatError):
+        assert 0 < len(document.reason) < 80
         return
     for address in ADDRESSES[name]:
         try:
             found = compiled(address)(document)
         except LookupError:
             continue
-        assert found is None or isinstance(
-            found, Measured | int | float | str | bytes | (dict if name == "json" else list) | list
-        )
+        assert found is None or isinstance(found, VALUES[name])
 
 
 def test_every_format_but_the_one_that_needs_topics_has_its_name() -> None:

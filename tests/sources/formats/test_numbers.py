@@ -12,8 +12,8 @@ from gateway.sources.formats import FormatError, format_named, number_of
 NUMBER = format_named("number")
 
 NO_NUMBERS = [
-    "nan", "NaN", "inf", "-Infinity", "None", "unavailable", "off", "0x10", "1_000", "1 000", "1.", ".5", "+", "--1", "1e",
-    "1e1.5", "1-0:1.8.0", "240216083001W", "002N7.0", "1.355\tRate too high", "03.06.2026, 13:27:06", "1,234.5",
+    "nan", "NaN", "inf", "-Infinity", "None", "unavailable", "off", "0x10", "1_000", "1 000", "1.", ".5", "+", "--1",
+    "1e", "1e1.5", "1-0:1.8.0", "240216083001W", "002N7.0", "1.355\tRate too high", "03.06.2026, 13:27:06", "1,234.5",
     "1.234.567", "١٢", "１", "²", "1\x00", "\xa01", "1;2", '"1"', "{}", " ", "9" * 65, "1e9999",
 ]  # fmt: skip
 
