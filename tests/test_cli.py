@@ -117,7 +117,16 @@ def test_a_good_configuration_checks_with_0_as_data_or_as_a_table(config: Path) 
     report = strictly(text)
     assert code == 0
     assert report["ok"] is True
-    assert report.keys() == {"ok", "slot", "window", "slots_per_window", "households", "groups", "warnings"}
+    assert report.keys() == {
+        "ok",
+        "slot",
+        "window",
+        "slots_per_window",
+        "households",
+        "groups",
+        "sources",
+        "warnings",
+    }
     assert report["households"][0].keys() == {
         "class",
         "households",
