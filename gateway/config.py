@@ -443,6 +443,11 @@ class OutputTable(Credentials):
         """Whether the connection is encrypted."""
         return self.url is not None and _encrypted(self.url)
 
+    @property
+    def pseudonym_key(self) -> PseudonymKey | None:
+        """The secret key of pseudonyms, if there are some."""
+        return None if self.pseudonyms is None else self.pseudonyms.key_file
+
 
 class Config(Table):
     """The whole configuration."""

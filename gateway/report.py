@@ -36,7 +36,7 @@ def privacy_table(config: Config) -> dict[str, Any]:
     document = document_of(config)
     policy = document.compile()
     per_day = _MS_PER_DAY / document.slot_ms
-    return {
+    report: dict[str, Any] = {
         "ok": True,
         "slot": written_duration(document.slot_ms),
         "window": written_duration(document.window_ms),
@@ -45,6 +45,9 @@ def privacy_table(config: Config) -> dict[str, Any]:
         "groups": [_group_row(one, per_day) for one in group_classes(document, policy)],
         "warnings": list(warnings(config)),
     }
+    if document.pseudonyms is not None:
+        report["pseudonyms"] = written_duration(document.pseudonyms.period_ms)
+    return report
 
 
 def warnings(config: Config) -> Iterator[str]:
@@ -144,6 +147,8 @@ def show_privacy(console: Console, report: dict[str, Any]) -> None:
     console.print(drawn)
     if report["groups"]:
         _show_groups(console, report["groups"])
+    if "pseudonyms" in report:
+        console.print(f"Topics name households by pseudonyms, new ones every {report['pseudonyms']}.")
     for warning in report["warnings"]:
         console.print(Text.assemble(("note ", "yellow"), warning), soft_wrap=True)
 

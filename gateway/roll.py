@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gateway.config import Config, HouseholdTable
+from gateway.pseudonyms import Pseudonyms
 from gateway.rules import NOT_SHOWN, Fault
 
 FILE = "households_file"
@@ -31,6 +32,14 @@ def meters_of(config: Config) -> tuple[list[str], list[int]]:
     """Return the ids of all meters, in the roll's order, and the position of each one's household."""
     pairs = [(meter, i) for i, household in enumerate(config.household) for meter in household.reporting]
     return [meter for meter, _ in pairs], [position for _, position in pairs]
+
+
+def pseudonyms_of(config: Config, time_ms: int) -> dict[str, str]:
+    """Return the ids of the households by the pseudonyms that they have at a time; nothing where they have none."""
+    given, ids = config.output.pseudonyms, [household.id for household in config.household]
+    if given is None:
+        return {}
+    return dict(zip(Pseudonyms(given.key_file, given.period).of(time_ms, ids), ids, strict=True))
 
 
 class Line(NamedTuple):
@@ -85,7 +94,8 @@ def with_roll(raw: Mapping[str, Any]) -> tuple[Mapping[str, Any], RollFile]:
         return raw, RollFile(0)
     faults: list[_Numbered] = []
     lines = list(_lines(Path(path), faults))
-    added = [line.table(Path(path).parent) for line in lines]
+    folder = Path(path).parent
+    added = [line.table(folder) for line in lines]
     return {**raw, "household": [*tables, *added]}, RollFile(len(tables), lines, faults)
 
 

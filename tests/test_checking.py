@@ -195,7 +195,12 @@ FAULTS: list[tuple[dict[str, Any], str, object, str]] = [
     ({"outputs": {"topic": "x"}}, "outputs", {"topic": "x"}, "correct its name"),
     ({"household": [{"id": "h-1", "groups": ["g"]}]}, "household.0.groups", "g", 'name = "g"'),
     ({"household": [{"id": "h-1", "meters": [" a"]}]}, "household.0.meters.0", "(not shown)", "characters"),
-    ({"household": [{"id": "h-1", "meters": ["a", ""]}]}, "household.0.meters.1", "(not shown)", "characters"),
+    (
+        {"household": [{"id": "h-1", "meters": ["a", ""]}]},
+        "household.0.meters.1",
+        "(not shown)",
+        "characters",
+    ),
     ({"household": [{"id": "h-1", "meters": ["a", "a"]}]}, "household.0.meters", "(not shown)", "keep one"),
     (
         {"household": [{"id": "h-1", "meters": "a"}, {"id": "h-2", "meters": ["b", "a"]}]},
