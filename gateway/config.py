@@ -123,7 +123,7 @@ def _meter(text: str) -> str:
 
 
 def _key_in(path: object) -> object:
-    if not isinstance(path, str):
+    if not isinstance(path, str | Path):
         return path
     try:
         return PseudonymKey.read(Path(path))
