@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +23,7 @@ from gateway.config import Config
 from gateway.ledger import LedgerError, read_statement
 from gateway.policy import document_of
 from gateway.report import budget_report, privacy_table, show_budget, show_faults, show_privacy
+from gateway.roll import pseudonyms_of
 from gateway.rules import ledger_path
 from gateway.tables import progress_bar
 from gateway.telemetry import Level, configure_logs
@@ -86,12 +88,15 @@ def check(config: ConfigPath, as_json: Json = False) -> None:
 def budget(
     config: ConfigPath,
     household: Annotated[
-        str | None, typer.Argument(help="One household; left out: the distribution.")
+        str | None,
+        typer.Argument(help="One household, by id or today's pseudonym; left out: the distribution."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what the ledger says: spent, remaining, releases remaining, capacity bound."""
     loaded = _loaded(config, as_json=as_json)
+    if household is not None:
+        household = pseudonyms_of(loaded, time.time_ns() // 1_000_000).get(household, household)
     try:
         report = budget_report(read_statement(ledger_path(loaded)), household)
     except LedgerError as error:

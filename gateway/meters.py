@@ -48,7 +48,7 @@ class Meters:
     def none(cls) -> Self:
         """Return the meters of a roll that has none: for releases that no readings lead to."""
         nothing = np.zeros(0, np.int64)
-        return cls((), *[nothing] * 6, nothing.astype(np.bool_))
+        return cls((), nothing, nothing, nothing, nothing, nothing, nothing, nothing.astype(np.bool_))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -151,7 +151,7 @@ def _loops(config: Config) -> Iterator[Fault]:
 
 @_rule("source.meters", "source.meter", "household.id", "household.meters")
 def _speakers(config: Config) -> Iterator[Fault]:
-    ids, _ = meters_of(config)
+    ids, whose = meters_of(config)
     first: dict[int, int] = {}
     for i, source in enumerate(config.source):
         served = members_of(patterns_of(source), ids)
@@ -167,6 +167,7 @@ def _speakers(config: Config) -> Iterator[Fault]:
             )
         taken = [place for place in served if first.setdefault(place, i) != i]
         if taken:
-            problem = f"meter {ids[taken[0]]} already has source {first[taken[0]]}: a meter has one"
+            owner = config.household[whose[taken[0]]].id
+            problem = f"a meter of {owner} already has source {first[taken[0]]}: each has one"
             remedy = 'let each source speak for its own, as in meters = ["h-0*"]'
             yield Fault(f"source.{i}.meters", source.meters, problem, remedy)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from gateway.checking import ConfigError, load, validated
 from gateway.config import Config
@@ -192,6 +193,39 @@ FAULTS: list[tuple[dict[str, Any], str, object, str]] = [
     ({"output": {"topic": "$SYS"}}, "output.topic", "$SYS", "noiseless"),
     ({"output": {"topic": ""}}, "output.topic", "", "noiseless"),
     ({"outputs": {"topic": "x"}}, "outputs", {"topic": "x"}, "correct its name"),
+    ({"household": [{"id": "h-1", "groups": ["g"]}]}, "household.0.groups", "g", 'name = "g"'),
+    ({"household": [{"id": "h-1", "meters": [" a"]}]}, "household.0.meters.0", "(not shown)", "characters"),
+    (
+        {"household": [{"id": "h-1", "meters": ["a", ""]}]},
+        "household.0.meters.1",
+        "(not shown)",
+        "characters",
+    ),
+    ({"household": [{"id": "h-1", "meters": ["a", "a"]}]}, "household.0.meters", "(not shown)", "keep one"),
+    (
+        {"household": [{"id": "h-1", "meters": "a"}, {"id": "h-2", "meters": ["b", "a"]}]},
+        "household.1.meters",
+        "(not shown)",
+        "to one household",
+    ),
+    (
+        {"household": [{"id": "h-1", "meters": "h-2"}, {"id": "h-2"}]},
+        "household.1.meters",
+        "(not shown)",
+        "to one household",
+    ),
+    ({"group": [{"name": "g", "levels": 4}]}, "group.0.members", None, "in the groups of households"),
+    ({"households_file": "/nowhere/x.csv"}, "households_file", "/nowhere/x.csv", "readable CSV file"),
+    ({"households_file": "/nowhere/\0"}, "households_file", "/nowhere/\0", "readable CSV file"),
+    ({"households_file": 3}, "households_file", 3, "a CSV file"),
+    (
+        {"output": {"pseudonyms": {"key_file": "/nowhere/x"}}},
+        "output.pseudonyms.key_file",
+        "/nowhere/x",
+        "create the file",
+    ),
+    ({"output": {"pseudonyms": {"period": "1d"}}}, "output.pseudonyms.key_file", None, "add it"),
+    ({"output": {"pseudonyms": "x"}}, "output.pseudonyms", "x", "key_file"),
 ]
 
 
@@ -535,7 +569,11 @@ def any_tables() -> st.SearchStrategy[dict[str, Any]]:
     optional: dict[str, st.SearchStrategy[Any]] = {"nonsense": values}
     for name, field in Config.model_fields.items():
         inner = getattr(field.annotation, "__args__", None)
-        one = table_of(inner[0] if inner else field.annotation)
+        model = inner[0] if inner else field.annotation
+        if not issubclass(model, BaseModel):
+            optional[name] = texts | values
+            continue
+        one = table_of(model)
         optional[name] = values | (st.lists(one | values, max_size=3) if inner else one)
     return st.fixed_dictionaries({}, optional=optional)
 

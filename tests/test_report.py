@@ -107,7 +107,7 @@ def test_a_release_of_one_level_costs_nothing_and_has_no_end() -> None:
     [
         ({"slots": {"clock": "event"}}, "replay and simulation only"),
         ({"budget": {"bits": 1}}, "pays for no release"),
-        ({"source": [{**SOURCE, "meters": ["a"]}]}, "2 meters, the first is b"),
+        ({"source": [{**SOURCE, "meters": ["a"]}]}, "2 meters, the first is b's"),
         ({"http": {"listen": "0.0.0.0:8080"}}, "open to the network"),
         ({}, "max_queued_messages"),
         ({}, "receivers of releases share it and must not read raw topics: set an ACL"),
