@@ -142,7 +142,8 @@ class _Walk:
         passed = np.where(part < whole, 0, rise)
         between = np.flatnonzero((part > 0) & (part < whole))
         passed[between] = share(rise[between], part[between], whole[between])
-        return self._from_mwh + passed
+        level: IntArray = self._from_mwh + passed
+        return level
 
     def means(self) -> IntArray:
         """Return (m,) the mean powers."""

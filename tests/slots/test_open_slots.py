@@ -123,11 +123,11 @@ def test_a_slot_of_a_hundred_thousand_meters_closes_at_once(
         readings = Readings(meter, moments[part], value, no.astype(np.bool_), no)
         for chosen in np.array_split(np.arange(len(told)), 20):
             slots.put(readings.where(chosen), FAR)
-    began = time.perf_counter()
+    began = time.process_time()
     closed = slots.take()
-    took_s = time.perf_counter() - began
+    took_s = time.process_time() - began
     with capsys.disabled():
         print(f"\n{quantity.name.lower()}: one slot of {count:,} meters closed in {took_s:.2f} s")  # noqa: T201
     assert np.count_nonzero(closed.values == MISSING) == 0
-    # Well under a second on a free machine; tests share theirs.
+    # Well under a second; a busy machine makes every second longer.
     assert took_s < 3

@@ -103,7 +103,7 @@ class Gateway:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_registers_agree_with_the_plain_rules(restarts: bool, data: st.DataObject) -> None:
     meters = data.draw(st.lists(registers(), min_size=1, max_size=2))
