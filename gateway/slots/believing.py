@@ -116,13 +116,13 @@ class Believed(NamedTuple):
 def believe(rows: Rows, state: RegisterState, meters: Meters, end_ms: int) -> Believed:
     """Judge readings; ``rows`` start, for each meter that has begun, with the reading that the state tells of."""
     plain, sound = _plain(rows, state, meters)
-    pending, forgotten = state.pending.copy(), 0
+    begun, pending, forgotten = state.begun, state.pending.copy(), 0
     judged: list[tuple[int, Link]] = []
     doubtful = np.unique(rows.meter[~sound])
     borders = np.searchsorted(rows.meter, (doubtful, doubtful + 1)).T
     for meter, (first, after) in zip(doubtful.tolist(), borders.tolist(), strict=True):
         judge = _Judge.of(meter, state, meters)
-        skip = int(state.begun[meter])
+        skip = int(begun[meter])
         for reading in zip(*(column[first + skip : after].tolist() for column in _told(rows)), strict=True):
             judge.hear(*reading)
         waiting = [(one.time_ms, one.value, one.serial) for one in judge.held if one.time_ms < end_ms]
@@ -175,7 +175,7 @@ class _Judge:
     @classmethod
     def of(cls, meter: int, state: RegisterState, meters: Meters) -> Self:
         """Return the judge of a meter's readings after those that the state tells of."""
-        begun = bool(state.begun[meter])
+        begun = bool(state.time_ms[meter] != MISSING)
         ahead = int(state.assigned_mwh[meter] - state.value_mwh[meter]) if begun else 0
         judge = cls(int(meters.limit_mw[meter]), int(meters.modulus_mwh[meter]), ahead)
         if begun:

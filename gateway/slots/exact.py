@@ -17,7 +17,7 @@ def mean_mw(energy_mwh: IntArray, ms: IntArray | int) -> IntArray:
 
 
 def energy_mwh(power_mw: IntArray, ms: IntArray) -> IntArray:
-    """Return the energy (mWh, rounded down) of powers (mW, up to 10**12) over times (ms, up to 10**12)."""
+    """Return the energy (mWh, rounded down) of powers (mW, up to 10**12) over times (ms, up to 2 * 10**12)."""
     return power_mw // _MS_PER_HOUR * ms + power_mw % _MS_PER_HOUR * ms // _MS_PER_HOUR
 
 

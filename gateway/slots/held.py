@@ -15,6 +15,9 @@ from gateway.privacy import BoolArray, IntArray
 from gateway.slots.exact import ends
 from gateway.sources import Readings, Reason, occurrences
 
+# No value is as much as half of it.
+_LIVE = 2**52
+
 
 class Rows(NamedTuple):
     """Readings by meter and time, each time of a meter once: parallel arrays of one entry per reading.
@@ -23,7 +26,7 @@ class Rows(NamedTuple):
         meter: position among the meters, ascending.
         time_ms: ascending within a meter.
         value: in the meter's unit.
-        live: whether it came live, at least once, rather than retained by the broker.
+        live: whether it is sure to be new: not a register's that the broker had retained.
         serial: names the meter behind a register; 0 where the message does not.
 
     """
@@ -65,7 +68,7 @@ class Rows(NamedTuple):
 
 class _Run(NamedTuple):
     key: IntArray  # by meter, then time; ascending, each once
-    rank: IntArray  # by value, then live before retained
+    rank: IntArray  # the value; a live one is more than any retained one
     serial: IntArray
     changes: IntArray  # (rows + 1,) how often readings changed the rows before each
 
@@ -94,17 +97,20 @@ class HeldSlot:
         self._slot_ms = slot_ms
         self._runs: list[_Run] = []
 
-    def enter(self, readings: Readings, quota: IntArray, rejected: Counter[Reason]) -> BoolArray:
+    def enter(
+        self, readings: Readings, live: BoolArray, quota: IntArray, rejected: Counter[Reason]
+    ) -> BoolArray:
         """Hold readings of this slot; return which of them changed it.
 
         Args:
             readings: of times within the slot.
+            live: which of them are sure to be new; of the same time they count rather than others.
             quota: (m,) how often one meter may change it.
             rejected: where the others are counted, repeats and a flood.
 
         """
         key = readings.meter * self._slot_ms + (readings.time_ms - self._start_ms)
-        rank = 2 * readings.value + ~readings.retained
+        rank = readings.value + _LIVE * live
         changing = self._changing(key, rank, readings.serial)
         meter = readings.meter[changing]
         flooded = self._changes(meter) + occurrences(meter) >= quota[meter]
@@ -127,9 +133,8 @@ class HeldSlot:
             return Rows.none()
         run = self._runs[0]
         meter, offset = np.divmod(run.key, self._slot_ms)
-        return Rows(
-            meter, self._start_ms + offset, run.rank >> 1, (run.rank & 1).astype(np.bool_), run.serial
-        )
+        live = run.rank > _LIVE // 2
+        return Rows(meter, self._start_ms + offset, run.rank - _LIVE * live, live, run.serial)
 
     def _changing(self, key: IntArray, rank: IntArray, serial: IntArray) -> IntArray:
         """Return the rows that are better than what is held, of each key one, in the order of arrival."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from gateway.meters import Meters, Quantity
 from gateway.privacy import MISSING, BoolArray, IntArray
-from gateway.slots.exact import sums
+from gateway.slots.exact import latest, starts, sums
 from gateway.slots.held import HeldSlot, Rows
 from gateway.slots.intervals import interval_means
 from gateway.slots.powers import power_means
@@ -64,6 +64,7 @@ class OpenSlots:
     Attributes:
         next_slot: the first slot that is still open.
         slot_ms: the slot's length.
+        registers: what the latest slot left.
 
     """
 
@@ -74,7 +75,7 @@ class OpenSlots:
         self.next_slot = next_slot
         self._meters = meters
         self._households = households
-        self._registers = registers
+        self.registers = registers
         self._quota = _quotas(meters, slot_ms)
         self._open: dict[int, HeldSlot] = {}
 
@@ -88,12 +89,14 @@ class OpenSlots:
         rejected[Reason.STALE_RETAINED] = int(np.count_nonzero(stale))
         rejected[Reason.LATE] = int(np.count_nonzero(late & ~stale))
         rejected[Reason.FUTURE] = int(np.count_nonzero(future))
+        # An interval names its time itself: it may be retained.
+        live = ~readings.retained | (self._meters.quantity[readings.meter] == Quantity.INTERVAL)
         timely = ~(late | stale | future)
         fresh = np.zeros(len(readings), np.bool_)
         for one in np.unique(slot[timely]).tolist():
             chosen = np.flatnonzero(timely & (slot == one))
             held = self._open.setdefault(one, HeldSlot(one * self.slot_ms, self.slot_ms))
-            fresh[chosen] = held.enter(readings.where(chosen), self._quota, rejected)
+            fresh[chosen] = held.enter(readings.where(chosen), live[chosen], self._quota, rejected)
         return Put(readings.where(fresh), +rejected)
 
     def take(self) -> Taken:
@@ -102,7 +105,7 @@ class OpenSlots:
         rows = self._rows(self.next_slot)
         registers = self._of(rows, Quantity.REGISTER)
         closed = close_registers(
-            registers, self._ahead(), self._registers, self._meters, start_ms=start_ms, slot_ms=self.slot_ms
+            registers, self._ahead(), self.registers, self._meters, start_ms=start_ms, slot_ms=self.slot_ms
         )
         means = np.choose(
             self._meters.quantity,
@@ -113,14 +116,14 @@ class OpenSlots:
             ),
         )
         self._open.pop(self.next_slot, None)
-        self._registers = closed.state
+        self.registers = closed.state
         self.next_slot += 1
         return Taken(self._by_household(means), closed.state, closed.rejected)
 
     def _knows_better(self, meter: IntArray) -> BoolArray:
         """Return of which meters a retained reading says nothing: it may be of any age."""
         quantity = self._meters.quantity[meter]
-        begun = (quantity == Quantity.REGISTER) & self._registers.begun[meter]
+        begun = (quantity == Quantity.REGISTER) & (self.registers.time_ms[meter] != MISSING)
         better: BoolArray = (quantity == Quantity.POWER) | begun
         return better
 
@@ -138,7 +141,7 @@ class OpenSlots:
             if slot > self.next_slot and wanted.any():
                 rows = self._rows(slot)
                 rows = rows.where(rows.live & (wanted[rows.meter] > 0))
-                nth = np.arange(len(rows.meter)) - np.searchsorted(rows.meter, rows.meter)
+                nth = np.arange(len(rows.meter)) - latest(starts(rows.meter))
                 rows = rows.where(nth < wanted[rows.meter])
                 wanted -= sums(rows.meter, np.ones(len(rows.meter), np.int64), len(wanted))
                 found.append(rows)

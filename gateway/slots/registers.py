@@ -139,8 +139,11 @@ class _Walk:
         rise = np.maximum(self._level, self._point_mwh) - self._from_mwh
         part = np.clip(time_ms - self._from_ms, 0, whole)
         # All of a stretch without length lies at its end.
-        passed = np.where(part < whole, share(rise, part, np.maximum(whole, 1)), rise)
-        return self._from_mwh + passed
+        passed = np.where(part < whole, 0, rise)
+        between = np.flatnonzero((part > 0) & (part < whole))
+        passed[between] = share(rise[between], part[between], whole[between])
+        level: IntArray = self._from_mwh + passed
+        return level
 
     def means(self) -> IntArray:
         """Return (m,) the mean powers."""
@@ -149,7 +152,11 @@ class _Walk:
         counted = self._at(until_ms) - np.where(
             self._count_ms > self._from_ms, self._at(self._count_ms), self._from_mwh
         )
-        covered = sums(meter, np.where(self._says, until_ms - self._within(self._from_ms), 0), meters)
+        covered = sums(
+            meter,
+            np.where(self._says, self._within(self._chain.time_ms) - self._within(self._from_ms), 0),
+            meters,
+        )
         energy = sums(meter, np.where(self._says, counted, 0), meters)
         silent = sums(meter, self._silent_ms + self._tail_ms(), meters)
         slot_ms = self._end_ms - self._start_ms
