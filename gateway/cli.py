@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -41,6 +42,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+sources = typer.Typer(
+    help="How messages become readings.",
+    no_args_is_help=True,
+    epilog="Example: noiseless sources test noiseless.toml --topic tele/h-1/SENSOR --payload-file message",
+)
+app.add_typer(sources, name="sources")
 _log = structlog.get_logger()
 _PIPED_WIDTH = 140
 _out = Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH)
@@ -48,6 +55,7 @@ _err = Console(stderr=True, width=None if sys.stderr.isatty() else _PIPED_WIDTH)
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="The configuration, a TOML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+JsonLines = Annotated[bool, typer.Option("--json", help="Print one JSON object for each reading.")]
 LogLevel = Annotated[Level, typer.Option("--log-level", help="The least severe that is shown.")]
 
 
@@ -84,6 +92,37 @@ def check(config: ConfigPath, as_json: Json = False) -> None:
     _print(report) if as_json else show_privacy(_out, report)
 
 
+@sources.command(
+    "test",
+    epilog="Example: noiseless sources test noiseless.toml --topic tele/h-1/SENSOR --payload-file message",
+)
+def try_messages(
+    config: ConfigPath,
+    topic: Annotated[list[str], typer.Option(help="The message's topic; once for each payload file.")],
+    payload_file: Annotated[
+        list[Path],
+        typer.Option(help="The payload's bytes; - is the standard input. Sparkplug: births first."),
+    ],
+    retained: Annotated[bool, typer.Option("--retained", help="As if the broker had kept them.")] = False,
+    as_json: JsonLines = False,
+) -> None:
+    """Show what messages would become, without connecting; the roll may be empty."""
+    from gateway.sources.trial import Trial, load_for_trial, show_outcomes
+
+    if len(topic) != len(payload_file):
+        raise typer.BadParameter("give one --payload-file for each --topic")
+    trial = Trial(_loaded(config, as_json=as_json, read=load_for_trial))
+    told = [
+        (name, outcome)
+        for name, path in zip(topic, payload_file, strict=True)
+        for outcome in trial.outcomes(name, _payload(path), retained=retained)
+    ]
+    if not as_json:
+        show_outcomes(_out, told)
+    for _, outcome in told if as_json else ():
+        _print(outcome._asdict())
+
+
 @app.command(epilog="Example: noiseless budget noiseless.toml h-001")
 def budget(
     config: ConfigPath,
@@ -112,7 +151,7 @@ def certify(config: ConfigPath, as_json: Json = False) -> None:
     from gateway.audit import certificate_report, show_certificate
     from gateway.audit import certify as certified
 
-    document = document_of(_loaded(config, as_json=as_json, studies=True))
+    document = document_of(_loaded(config, as_json=as_json, read=partial(load, studies=True)))
     try:
         with _err.status("counting") as status:
             certificate = certified(document, progress=lambda label: status.update(f"counting {label}"))
@@ -361,15 +400,22 @@ def _needs_simulators() -> None:
         )
 
 
-def _loaded(path: Path, *, as_json: bool, studies: bool = False) -> Config:
+def _loaded(path: Path, *, as_json: bool, read: Callable[[Path], Config] = load) -> Config:
     try:
-        return load(path, studies=studies)
+        return read(path)
     except ConfigError as error:
         if as_json:
             _print({"ok": False, "faults": [fault._asdict() for fault in error.faults]})
         else:
             show_faults(_err, error.faults)
         raise typer.Exit(EXIT_CONFIG) from None
+
+
+def _payload(path: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        _fail(f"--payload-file {path}: {error.strerror}")
 
 
 def _stop_on_signals() -> asyncio.Event:

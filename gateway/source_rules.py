@@ -22,6 +22,7 @@ _ONLY_FOR = {
     "power": ("gap",),
     "register": ("gap", "gaps", "modulus", "serial"),
 }
+_PUBLISHED = ("household", "group", "fence")
 SOURCE_RULES = RuleBook()
 _rule = SOURCE_RULES.rule
 _NEEDED = "add a [[source]] with topic, value, unit and time, or with a preset and a topic"
@@ -139,14 +140,24 @@ def _intervals(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.interval", written_duration(interval), "does not fill a slot", remedy)
 
 
-@_rule("source.topic", "source.format", "output.topic", "output.url", "broker.url")
+@_rule("source.topic", "output.topic", "output.url", "broker.url")
 def _loops(config: Config) -> Iterator[Fault]:
     if config.separate:
         return
     for i, source in enumerate(config.source):
-        if TopicTemplate.parse(source.topic).overlaps(config.output.topic):
+        if _hears(source.topic, config.output.topic):
             remedy = f"read or publish elsewhere: output.topic is {config.output.topic!r}"
             yield Fault(f"source.{i}.topic", source.topic, "would read our own releases", remedy)
+
+
+def _hears(text: str, topic: str) -> bool:
+    """Return whether a source's filter matches what we publish: TOPIC/state, and TOPIC/KIND/NAME."""
+    template = TopicTemplate.parse(text)
+    levels = template.filter.split("/")
+    deep = levels[-1] == "#" or len(levels) == len(topic.split("/")) + 2
+    if TopicTemplate.parse(template.filter).pattern.fullmatch(f"{topic}/state"):
+        return True
+    return deep and any(template.overlaps(f"{topic}/{kind}") for kind in _PUBLISHED)
 
 
 @_rule("source.meters", "source.meter", "household.id", "household.meters")

@@ -327,6 +327,5 @@ def _serial(look: Find, document: object) -> int:
         value = look(document)
     except LookupError:
         return 0
-    if value is None or value == "":
-        return 0
-    return int.from_bytes(blake2b(str(value).encode(), digest_size=8).digest()) >> 1
+    text = _identity(value)
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) >> 1 if text else 0

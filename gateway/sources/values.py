@@ -88,9 +88,9 @@ def _number_reader(source: SourceTable) -> Callable[[object, Fraction | None], i
 
     def number(value: object, factor: Fraction | None) -> int:
         if isinstance(value, Measured):
-            value, factor = value.number, _factor(own, value.unit)
+            factor, value = _factor(own, value.unit), value.number
         if type(value) is list:
-            return sum(number(part, factor) for part in value)
+            return sum(number(part, factor) for part in _phases(value))
         exact = _exact(value, decimal)
         if sentinels and float(exact) in sentinels:
             raise RejectedError(Reason.SENTINEL)
@@ -99,6 +99,13 @@ def _number_reader(source: SourceTable) -> Callable[[object, Fraction | None], i
         return round(exact * factor)
 
     return number
+
+
+def _phases(values: list[object]) -> list[object]:
+    """Return the parts of a sum; none at all are no zero, and lists in lists no sum."""
+    if not values or any(type(value) is list for value in values):
+        raise RejectedError(Reason.WRONG_TYPE)
+    return values
 
 
 def _exact(value: object, decimal: str) -> Fraction:
