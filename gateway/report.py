@@ -220,6 +220,7 @@ def _source_row(source: SourceTable) -> dict[str, Any]:
 
 def _show_sources(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     drawn = table("Sources: how messages become readings", "source", "as it is used")
+    drawn.columns[-1].justify = "left"
     for i, row in enumerate(rows):
         fields = (f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in row.items())
         drawn.add_row(str(i), "\n".join(fields))
