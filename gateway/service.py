@@ -58,6 +58,7 @@ class Gateway:
         self.operator = OperatorMetrics()
         self._thread = LedgerThread(self.operator.commit_seconds.observe)
         self._ledger = Ledger(ledger_path(config))
+        self._ledger.keep_key(config.output.pseudonym_key)
         blank = RegisterState.initial(len(self._meters)).packed()
         self._standing = self._ledger.enter(document, policy, self._meters, blank)
         self._outbox = Outbox(config.output.max_pending, *self._ledger.waiting())

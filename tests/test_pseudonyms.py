@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from meters import meters_for
 
 import gateway.publishing
 from gateway.audit import certify
@@ -353,7 +354,7 @@ def decided(
 ) -> None:
     ledger.keep_key(key)
     policy = document.compile()
-    state = ledger.enter(document, policy).state
+    _, state, _, registers = ledger.enter(document, policy, *meters_for(document))
     if ledger.next_ms is None:
         ledger.begin(start_ms)
     for slot in range(slots):
@@ -361,7 +362,7 @@ def decided(
         closed = close_slot(policy, state, moment, policy.households.lower + 10_000 * slot)
         symbols = [*closed.symbols.tolist(), *closed.group_symbols.tolist()]
         release = Release(moment, symbols, closed.spent.tolist())
-        ledger.close_slot(release, moment + document.slot_ms, closed)
+        ledger.close_slot(release, moment + document.slot_ms, closed, registers)
         state = closed.state
 
 
@@ -442,7 +443,7 @@ def test_silence_is_no_other_name(tmp_path: Path) -> None:
     policy = document.compile()
     ledger = Ledger(tmp_path / "noiseless.db")
     ledger.keep_key(KEY)
-    state = ledger.enter(document, policy).state
+    state = ledger.enter(document, policy, *meters_for(document)).state
     ledger.close()
     topics = set()
     for values in (policy.households.lower, policy.households.lower * 0 + MISSING):
