@@ -170,20 +170,20 @@ def test_whole_kwh_in_ten_seconds_are_what_a_coarse_display_does() -> None:
 def test_a_coarse_display_of_any_unit_is_believed_after_a_rest() -> None:
     """A transformer's register in steps of 40 kWh, at most 690 kW; it rests for four minutes between steps."""
     slots = register(REGISTER._replace(limit_mw=690_000_000))
-    put(slots, *kwh(*[(at / 6, 1_200 + 40 * (at // 24)) for at in range(181)]))
+    put(slots, *kwh(*[(at / 6, 1_200 + 40 * (at // 31)) for at in range(181)]))
     assert energies(slots) == [pytest.approx(7 * 40)]
 
 
 def test_a_rest_counts_from_the_slot_before() -> None:
-    """Steps of 40 kWh every 24 minutes, at most 100 kW; the second comes 18 minutes after the border."""
+    """A step of 40 kWh, at most 100 kW, a minute after the border; the register rested for half an hour."""
     slots = register(REGISTER._replace(limit_mw=100_000_000))
-    told = [(at, 1_200 + 40 * (at // 24)) for at in range(66)]
+    told = [(at, 1_200 + 40 * (at // 31)) for at in range(66)]
     put(slots, *kwh(*told[:33]))
     first = slots.take()
     put(slots, *kwh(*told[33:]))
     second = slots.take()
-    assert first.registers.lower_ms.tolist() == [START + 23 * MINUTE]
-    assert (first.values + second.values).tolist() == [2 * 80 * KWH]
+    assert first.registers.lower_ms.tolist() == [START]
+    assert (first.values + second.values).tolist() == [2 * 40 * KWH]
     assert (first.rejected, second.rejected) == (Counter(), Counter())
 
 
@@ -210,11 +210,12 @@ def test_a_jump_that_no_connection_carries_is_a_break_of_unknown_energy() -> Non
     assert taken(slots) == [[pytest.approx(0.6 / 25 * 60 * KWH, abs=1)]]
 
 
-def test_another_serial_is_another_register() -> None:
-    """Also where its readings would go on: 100.2, then a new meter at 100.3."""
+@pytest.mark.parametrize("stands", [100.3, 0.1])
+def test_another_serial_is_another_register(stands: float) -> None:
+    """Also where its readings would go on, and where a reset would explain them."""
     slots = register()
     put(slots, *kwh(*every(5, (0, 100), (10, 100.2)), serial=7))
-    put(slots, *kwh(*every(5, (15, 100.3), (30, 100.7)), serial=8))
+    put(slots, *kwh(*every(5, (15, stands), (30, stands + 0.4)), serial=8))
     assert taken(slots) == [[pytest.approx(0.6 / 25 * 60 * KWH, abs=1)]]
 
 
@@ -278,7 +279,10 @@ def half_a_kwh_ahead() -> OpenSlots:
 def test_what_was_assigned_ahead_is_not_taken_from_a_new_register() -> None:
     """The late readings of another one: 0.6 kWh in the 27 minutes since it is known."""
     slots = half_a_kwh_ahead()
-    put(slots, *kwh((33, 500), (33.5, 500), (34, 500), (36, 500), *every(6, (42, 500.2), (60, 500.6)), serial=8))
+    put(
+        slots,
+        *kwh((33, 500), (33.5, 500), (34, 500), (36, 500), *every(6, (42, 500.2), (60, 500.6)), serial=8),
+    )
     assert taken(slots) == [[pytest.approx(0.6 / 27 * 60 * KWH, abs=1)]]
 
 
