@@ -170,7 +170,7 @@ def test_whole_kwh_in_ten_seconds_are_what_a_coarse_display_does() -> None:
 def test_a_coarse_display_of_any_unit_is_believed_after_a_rest() -> None:
     """A transformer's register in steps of 40 kWh, at most 690 kW; it rests for four minutes between steps."""
     slots = register(REGISTER._replace(limit_mw=690_000_000))
-    put(slots, *kwh(*[(at / 6, 1_200 + 40 * (at // 31)) for at in range(181)]))
+    put(slots, *kwh(*[(at / 6, 1_200 + 40 * (at // 24)) for at in range(181)]))
     assert energies(slots) == [pytest.approx(7 * 40)]
 
 
