@@ -178,9 +178,9 @@ def test_a_rest_counts_from_the_slot_before() -> None:
     """A step of 40 kWh, at most 100 kW, a minute after the border; the register rested for half an hour."""
     slots = register(REGISTER._replace(limit_mw=100_000_000))
     told = [(at, 1_200 + 40 * (at // 31)) for at in range(66)]
-    put(slots, *kwh(*told[:33]))
+    put(slots, *kwh(*told[:30]))
     first = slots.take()
-    put(slots, *kwh(*told[33:]))
+    put(slots, *kwh(*told[30:]))
     second = slots.take()
     assert first.registers.lower_ms.tolist() == [START]
     assert (first.values + second.values).tolist() == [2 * 40 * KWH]
