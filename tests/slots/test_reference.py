@@ -46,10 +46,13 @@ def traces(draw: st.DrawFn, meter: int) -> list[Row]:
     value = draw(st.sampled_from([0, 95, 100, 250]))
     serial = draw(st.sampled_from([0, 0, 7]))
     for time in sorted(draw(st.lists(seconds, max_size=25))):
-        what = draw(st.sampled_from(["on"] * 8 + ["glitch", "glitch", "reset", "jump", "zero", "serial"]))
-        value = {"reset": draw(st.integers(0, 9)), "jump": value + 170}.get(
-            what, value + draw(st.integers(0, 9))
+        what = draw(
+            st.sampled_from(
+                ["on"] * 4 + ["rest"] * 4 + ["glitch", "glitch", "reset", "jump", "zero", "serial"]
+            )
         )
+        moved = draw(st.integers(0, 19))
+        value = {"reset": moved, "jump": value + 170, "rest": value}.get(what, value + moved)
         serial = 9 if what == "serial" else serial
         told = {"glitch": draw(st.integers(0, 400)), "zero": 0}.get(what, value)
         retained = draw(st.sampled_from([False] * 9 + [True]))

@@ -174,6 +174,19 @@ def test_a_coarse_display_of_any_unit_is_believed_after_a_rest() -> None:
     assert energies(slots) == [pytest.approx(7 * 40)]
 
 
+def test_a_rest_counts_from_the_slot_before() -> None:
+    """A step of 40 kWh, at most 100 kW, a minute after the border; the register rested for half an hour."""
+    slots = register(REGISTER._replace(limit_mw=100_000_000))
+    told = [(at, 1_200 + 40 * (at // 31)) for at in range(66)]
+    put(slots, *kwh(*told[:30]))
+    first = slots.take()
+    put(slots, *kwh(*told[30:]))
+    second = slots.take()
+    assert first.registers.lower_ms.tolist() == [START]
+    assert (first.values + second.values).tolist() == [2 * 40 * KWH]
+    assert (first.rejected, second.rejected) == (Counter(), Counter())
+
+
 # --- breaks ------------------------------------------------------------------------------------------
 
 
@@ -197,11 +210,12 @@ def test_a_jump_that_no_connection_carries_is_a_break_of_unknown_energy() -> Non
     assert taken(slots) == [[pytest.approx(0.6 / 25 * 60 * KWH, abs=1)]]
 
 
-def test_another_serial_is_another_register() -> None:
-    """Also where its readings would go on: 100.2, then a new meter at 100.3."""
+@pytest.mark.parametrize("stands", [100.3, 0.1])
+def test_another_serial_is_another_register(stands: float) -> None:
+    """Also where its readings would go on, and where a reset would explain them."""
     slots = register()
     put(slots, *kwh(*every(5, (0, 100), (10, 100.2)), serial=7))
-    put(slots, *kwh(*every(5, (15, 100.3), (30, 100.7)), serial=8))
+    put(slots, *kwh(*every(5, (15, stands), (30, stands + 0.4)), serial=8))
     assert taken(slots) == [[pytest.approx(0.6 / 25 * 60 * KWH, abs=1)]]
 
 
@@ -252,6 +266,32 @@ def test_a_glitch_at_the_end_of_a_slot_is_forgotten_in_the_next_one() -> None:
     assert closed.values.tolist() == [pytest.approx(0.8 * 2 * KWH, abs=1)]
     assert closed.rejected == Counter({Reason.IMPLAUSIBLE: 1})
     assert (closed.registers.pending == MISSING).all()
+
+
+def half_a_kwh_ahead() -> OpenSlots:
+    """Return slots of which the first closed with energy that only the reading after it tells of."""
+    slots = register()
+    put(slots, *kwh(*every(5, (0, 30), (25, 30)), (35, 31), serial=7))
+    assert energies(slots) == [pytest.approx(0.5)]
+    return slots
+
+
+def test_what_was_assigned_ahead_is_not_taken_from_a_new_register() -> None:
+    """The late readings of another one: 0.6 kWh in the 27 minutes since it is known."""
+    slots = half_a_kwh_ahead()
+    put(
+        slots,
+        *kwh((33, 500), (33.5, 500), (34, 500), (36, 500), *every(6, (42, 500.2), (60, 500.6)), serial=8),
+    )
+    assert taken(slots) == [[pytest.approx(0.6 / 27 * 60 * KWH, abs=1)]]
+
+
+def test_what_was_assigned_stays_when_the_reading_it_relied_on_is_no_longer_believed() -> None:
+    """A larger one of the same time takes its place, and is a glitch."""
+    slots = half_a_kwh_ahead()
+    put(slots, *kwh((35, 9_000), serial=7))
+    left = slots.take().registers
+    assert (left.assigned_ms.tolist(), left.assigned_mwh.tolist()) == ([START + 30 * MINUTE], [30.5 * KWH])
 
 
 # --- retained ----------------------------------------------------------------------------------------
