@@ -128,6 +128,16 @@ def _addressed(source: SourceTable) -> Iterator[tuple[str, str]]:
     )
 
 
+@_rule("source.gap", "slots.length")
+def _gaps(config: Config) -> Iterator[Fault]:
+    length = config.slots.length
+    for i, source in enumerate(config.source):
+        if source.gap is not None and source.gap > length:
+            problem = "longer than a slot: what slots before it missed would pile up in one"
+            remedy = f"write at most {written_duration(length)} (slots.length), or leave it out"
+            yield Fault(f"source.{i}.gap", written_duration(source.gap), problem, remedy)
+
+
 @_rule("source.interval", "slots.length", "source.quantity")
 def _intervals(config: Config) -> Iterator[Fault]:
     length = config.slots.length
