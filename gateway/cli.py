@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ from gateway.config import Config
 from gateway.ledger import LedgerError, read_statement
 from gateway.policy import document_of
 from gateway.report import budget_report, privacy_table, show_budget, show_faults, show_privacy
+from gateway.roll import pseudonyms_of
 from gateway.rules import ledger_path
 from gateway.tables import progress_bar
 from gateway.telemetry import Level, configure_logs
@@ -125,12 +127,15 @@ def try_messages(
 def budget(
     config: ConfigPath,
     household: Annotated[
-        str | None, typer.Argument(help="One household; left out: the distribution.")
+        str | None,
+        typer.Argument(help="One household, by id or today's pseudonym; left out: the distribution."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Show what the ledger says: spent, remaining, releases remaining, capacity bound."""
     loaded = _loaded(config, as_json=as_json)
+    if household is not None:
+        household = pseudonyms_of(loaded, time.time_ns() // 1_000_000).get(household, household)
     try:
         report = budget_report(read_statement(ledger_path(loaded)), household)
     except LedgerError as error:
@@ -279,6 +284,92 @@ def simulate(
         return await campaign.run(_stop_on_signals(), show_progress(_err))
 
     try:
+        summary = _run_loop(publish())
+    except (OSError, ValueError) as error:
+        _fail(str(error))
+    _print(summary) if as_json else _out.print(summary)
+
+
+@app.command(epilog="Example: noiseless replay homes.csv --zone +10:00 --write-config homes.toml")
+def replay(
+    file: Annotated[
+        Path, typer.Argument(help="CSV (.xz, .gz): a time and a column per home; or see --layout.")
+    ],
+    url: Annotated[str, typer.Option(help="The broker to publish to.")] = "mqtt://127.0.0.1:1883",
+    topic: Annotated[str, typer.Option(help="Where to.")] = "meters/{household}/reading",
+    quantity: Annotated[str, typer.Option(help="What to send: interval, power or register.")] = "interval",
+    layout: Annotated[
+        str | None,
+        typer.Option(help="wide, long, sgsc50, citylearn17 or nilm_1min; left out: by the header."),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help="Of the file: Wh, kWh, W or kW; Wh unless its layout knows.")
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(help="The file's; left out: its most frequent step.")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="Of times without offset: +10:00, Australia/Sydney.")
+    ] = None,
+    stamp: Annotated[str, typer.Option(help="Which end of an interval a time says: start or end.")] = "start",
+    households: Annotated[
+        int | None, typer.Option(min=1, help="The first so many homes; left out: all.")
+    ] = None,
+    begin: Annotated[str | None, typer.Option("--from", help="First interval's start, ISO 8601.")] = None,
+    until: Annotated[str | None, typer.Option(help="Intervals start before this, ISO 8601.")] = None,
+    now: Annotated[bool, typer.Option("--now", help="Move the recording, so that it starts now.")] = False,
+    speed: Annotated[
+        float, typer.Option(min=0, help="Recorded seconds per second; 0 as fast as it can.")
+    ] = 0,
+    lost: Annotated[float, typer.Option(min=0, max=1, help="Share of readings that are not sent.")] = 0,
+    repeated: Annotated[float, typer.Option(min=0, max=1, help="Share of readings that are sent twice.")] = 0,
+    reordered: Annotated[float, typer.Option(min=0, max=1, help="Share of readings that are sent late.")] = 0,
+    within: Annotated[str, typer.Option(help="How late at most; second copies too.")] = "1h",
+    skew: Annotated[str | None, typer.Option(help="How far a home's clock may be off.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other faults.")] = 1,
+    slot: Annotated[
+        str | None, typer.Option(help="Of the written configuration; left out: 30min, if intervals fill it.")
+    ] = None,
+    write_config: Annotated[
+        Path | None, typer.Option(help="Write a gateway's configuration that fits.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Publish recorded data to a broker as readings: in the order of time, at any speed, faults on demand."""
+    _needs_simulators()
+    from simulators.replay import Replay
+
+    configure_logs(Level.WARNING)
+    try:
+        played = Replay.parsed(
+            file,
+            url,
+            topic=topic,
+            quantity=quantity,
+            layout=layout,
+            unit=unit,
+            interval=interval,
+            zone=zone,
+            stamp=stamp,
+            households=households,
+            begin=begin,
+            until=until,
+            now=now,
+            speed=speed,
+            lost=lost,
+            repeated=repeated,
+            reordered=reordered,
+            within=within,
+            skew=skew,
+            seed=seed,
+            slot=slot,
+        )
+        if write_config is not None:
+            _write_config(played.config, write_config)
+
+        async def publish() -> dict[str, Any]:
+            return await played.run(_stop_on_signals(), progress_bar(_err))
+
         summary = _run_loop(publish())
     except (OSError, ValueError) as error:
         _fail(str(error))

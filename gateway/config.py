@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, PlainSerializer, model_validator
 
 from gateway.privacy import MAX_CELLS, Calibration, Missing, Rounding, WhenSpent, levels_within
+from gateway.pseudonyms import PseudonymKey
 from gateway.quantities import Duration, Power, refused
 from gateway.source_table import SourceTable
 from gateway.table import AsList, Number, Table
@@ -20,6 +21,7 @@ from gateway.table import AsList, Number, Table
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 _MAX_PORT = 65_535
+_MAX_METER = 256
 
 
 def _name(text: str) -> str:
@@ -88,6 +90,27 @@ def _no_wildcard(text: str) -> str:
     return text
 
 
+def _meter(text: str) -> str:
+    if not 0 < len(text) <= _MAX_METER or not text.isprintable() or text != text.strip():
+        raise refused("not a meter's id", f"write 1 to {_MAX_METER} characters, no blanks around them")
+    return text
+
+
+def _key_in(path: object) -> object:
+    if not isinstance(path, str | Path):
+        return path
+    try:
+        return PseudonymKey.read(Path(path))
+    except OSError as error:
+        problem, remedy = (
+            error.strerror or "cannot be read",
+            "create the file, readable for the service's user alone",
+        )
+        raise refused(problem, remedy) from None
+    except ValueError as error:
+        raise refused(str(error), "make one with openssl rand -hex 32") from None
+
+
 def _in_order(ends: tuple[int, int]) -> tuple[int, int]:
     if ends[0] >= ends[1]:
         raise refused("the range's ends are not in order", 'write range = ["LOW", "HIGH"] with LOW < HIGH')
@@ -95,9 +118,14 @@ def _in_order(ends: tuple[int, int]) -> tuple[int, int]:
 
 
 Name = Annotated[str, AfterValidator(_name)]
+Meter = Annotated[str, AfterValidator(_meter)]
 Weight = Annotated[int, Field(strict=True, ge=-1_000_000, le=1_000_000)]
 GroupRounding = Literal[Rounding.NEAREST, Rounding.FEEDBACK]
 PowerRange = Annotated[tuple[Power, Power], AfterValidator(_in_order)]
+# Read with the configuration, so that another key is another configuration; only its fingerprint is ever written.
+KeyFile = Annotated[
+    InstanceOf[PseudonymKey], BeforeValidator(_key_in), PlainSerializer(lambda key: key.fingerprint)
+]
 
 
 class Credentials(Table):
@@ -219,7 +247,20 @@ class BudgetTable(Table):
 class HouseholdTable(Release):
     """One household on the roll."""
 
-    id: Name = Field(description="her name in the topics of readings and of releases")
+    id: Name = Field(
+        description="her name in the topics of releases, and of readings unless meters says others"
+    )
+    meters: Annotated[tuple[Meter, ...], AsList] = Field(
+        (), description="the ids under which her meters report, which are summed; left out: her id"
+    )
+    groups: Annotated[tuple[Name, ...], AsList] = Field(
+        (), description="names of groups that she joins, beside those whose members name her"
+    )
+
+    @property
+    def reporting(self) -> tuple[str, ...]:
+        """The ids under which her meters report."""
+        return self.meters or (self.id,)
 
 
 class GroupTable(Table):
@@ -227,7 +268,9 @@ class GroupTable(Table):
 
     name: Name = Field(description="the group's name in its topic")
     members: Annotated[list[str], AsList] = Field(
-        min_length=1, description='ids or patterns of households, as in ["h-0*"]'
+        [],
+        min_length=1,
+        description='ids or patterns of households, as in ["h-0*"]; left out: those whose groups name it',
     )
     query: Literal["sum", "mean"] = Field("sum", description='"sum" or "mean" of the members\' power')
     epsilon: Number | None = Field(
@@ -280,6 +323,13 @@ class HttpTable(Table):
     )
 
 
+class PseudonymsTable(Table):
+    """What stands for households' ids in topics."""
+
+    key_file: KeyFile = Field(description="a file with a secret of 16 bytes or more")
+    period: Duration = Field(30 * 86_400_000, description="how long a pseudonym lasts; aligned to UTC")
+
+
 class OutputTable(Credentials):
     """Where releases go."""
 
@@ -299,6 +349,11 @@ class OutputTable(Credentials):
         strict=True,
         description="slots that wait to be published at most; then as many wait to close, then input waits",
     )
+    pseudonyms: PseudonymsTable | None = Field(
+        None,
+        description='{ key_file = "FILE", period = "30d" }: topics name households by pseudonyms that change; '
+        "left out: by their ids",
+    )
 
     @property
     def address(self) -> tuple[str, int] | None:
@@ -310,6 +365,11 @@ class OutputTable(Credentials):
         """Whether the connection is encrypted."""
         return self.url is not None and _encrypted(self.url)
 
+    @property
+    def pseudonym_key(self) -> PseudonymKey | None:
+        """The secret key of pseudonyms, if there are some."""
+        return None if self.pseudonyms is None else self.pseudonyms.key_file
+
 
 class Config(Table):
     """The whole configuration."""
@@ -319,6 +379,9 @@ class Config(Table):
     release: ReleaseTable = ReleaseTable()
     budget: BudgetTable = BudgetTable()
     source: tuple[SourceTable, ...] = Field((), description="[[source]]: how messages become readings")
+    households_file: Path | None = Field(
+        None, description="a CSV file with more households, a column per field of [[household]]"
+    )
     household: tuple[HouseholdTable, ...] = Field((), description="[[household]]: the roll")
     group: tuple[GroupTable, ...] = Field((), description="[[group]]: aggregates of members")
     ledger: LedgerTable = LedgerTable()

@@ -37,6 +37,7 @@ class Intake:
     def __init__(
         self,
         sources: Sources,
+        *,
         meters: int,
         clock: WallClock,
         schedule: Schedule,

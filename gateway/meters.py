@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Self
+
+import numpy as np
 
 from gateway.privacy import BoolArray, IntArray
 
@@ -40,6 +43,12 @@ class Meters:
     limit_mw: IntArray
     modulus_mwh: IntArray
     spread: BoolArray
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return the meters of a roll that has none: for releases that no readings lead to."""
+        nothing = np.zeros(0, np.int64)
+        return cls((), nothing, nothing, nothing, nothing, nothing, nothing, nothing.astype(np.bool_))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -119,6 +119,19 @@ class Group(msgspec.Struct, frozen=True, omit_defaults=True):
         return np.array(self.weights, np.int64)
 
 
+class PseudonymTerms(msgspec.Struct, frozen=True):
+    """That topics name households by pseudonyms.
+
+    Attributes:
+        period_ms: how long one lasts.
+        key: the fingerprint of the secret key, which is kept in the ledger.
+
+    """
+
+    period_ms: int
+    key: str
+
+
 class PolicyDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     """Everything public that decides symbols, charges and bytes.
 
@@ -135,6 +148,7 @@ class PolicyDocument(msgspec.Struct, frozen=True, omit_defaults=True):
         seed: of dither's public thresholds.
         fresh_windows: whether feedback starts afresh in every budget window.
         when_spent: what a household releases when her budget is spent.
+        pseudonyms: what names households in topics; None for their ids.
 
     """
 
@@ -150,6 +164,7 @@ class PolicyDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     seed: str = ""
     fresh_windows: bool = False
     when_spent: WhenSpent = WhenSpent.HOLD
+    pseudonyms: PseudonymTerms | None = None
 
     def encode(self) -> bytes:
         """Return the document as JSON, the same for equal documents.
@@ -207,7 +222,7 @@ def document_of(config: Config) -> PolicyDocument:
     books = sorted(set(chosen), key=msgspec.json.encode)
     place = {book: i for i, book in enumerate(books)}
     ids = tuple(household.id for household in config.household)
-    bits = config.budget.bits
+    bits, named = config.budget.bits, config.output.pseudonyms
     return PolicyDocument(
         topic=config.output.topic,
         slot_ms=config.slots.length,
@@ -217,10 +232,11 @@ def document_of(config: Config) -> PolicyDocument:
         books=tuple(books),
         households=ids,
         book_of=tuple(place[book] for book in chosen),
-        groups=tuple(_group(group, ids) for group in config.group),
+        groups=_groups(config, ids),
         seed=config.release.seed or config.output.topic,
         fresh_windows=config.budget.fresh_feedback,
         when_spent=config.budget.when_spent,
+        pseudonyms=None if named is None else PseudonymTerms(named.period, named.key_file.fingerprint),
     )
 
 
@@ -282,8 +298,16 @@ def read_codebook(path: Path, _modified: int) -> Codebook:
     return from_json(path.read_text(encoding="utf-8"))
 
 
-def _group(group: GroupTable, ids: Sequence[str]) -> Group:
-    members = members_of(group.members, ids)
+def _groups(config: Config, ids: Sequence[str]) -> tuple[Group, ...]:
+    joined: dict[str, set[int]] = {group.name: set() for group in config.group}
+    for position, household in enumerate(config.household):
+        for name in household.groups:
+            joined.setdefault(name, set()).add(position)
+    return tuple(_group(group, ids, joined[group.name]) for group in config.group)
+
+
+def _group(group: GroupTable, ids: Sequence[str], joined: set[int]) -> Group:
+    members = tuple(sorted(joined.union(members_of(group.members, ids))))
     weights = None
     if group.weights:
         weight_of = {

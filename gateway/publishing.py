@@ -77,5 +77,7 @@ class Publisher:
     async def _renderer(self, epoch: int) -> Renderer:
         if epoch not in self._renderers:
             document = await self._thread.insist(self._ledger.document, epoch)
-            self._renderers[epoch] = Renderer(document, document.compile())
+            terms = document.pseudonyms
+            key = None if terms is None else await self._thread.insist(self._ledger.key, terms.key)
+            self._renderers[epoch] = Renderer(document, document.compile(), key)
         return self._renderers[epoch]

@@ -39,7 +39,7 @@ def privacy_table(config: Config) -> dict[str, Any]:
     document = document_of(config)
     policy = document.compile()
     per_day = _MS_PER_DAY / document.slot_ms
-    return {
+    report: dict[str, Any] = {
         "ok": True,
         "slot": written_duration(document.slot_ms),
         "window": written_duration(document.window_ms),
@@ -49,6 +49,9 @@ def privacy_table(config: Config) -> dict[str, Any]:
         "sources": [_source_row(source) for source in config.source],
         "warnings": list(warnings(config)),
     }
+    if document.pseudonyms is not None:
+        report["pseudonyms"] = written_duration(document.pseudonyms.period_ms)
+    return report
 
 
 def warnings(config: Config) -> Iterator[str]:
@@ -62,8 +65,9 @@ def warnings(config: Config) -> Iterator[str]:
             yield f"budget.bits: pays for no release of the {len(one.positions)} households with {one.label}"
     metering = metering_of(config)
     heard = {place for places in metering.served for place in places}
-    if unheard := [name for i, name in enumerate(metering.meters.ids) if i not in heard]:
-        yield f"source: none speaks for {len(unheard)} meters, the first is {unheard[0]}"
+    if unheard := [i for i in range(len(metering.meters)) if i not in heard]:
+        owner = config.household[metering.meters.household[unheard[0]]].id
+        yield f"source: none speaks for {len(unheard)} meters, the first is {owner}'s"
     if not config.http.listen.startswith(("127.", "localhost:", "[::1]")):
         yield f"http.listen: {config.http.listen} is open to the network, without encryption"
     yield from _expiring("broker", config.broker)
@@ -150,6 +154,8 @@ def show_privacy(console: Console, report: dict[str, Any]) -> None:
         _show_groups(console, report["groups"])
     if any("preset" in row for row in report["sources"]):
         _show_sources(console, report["sources"])
+    if "pseudonyms" in report:
+        console.print(f"Topics name households by pseudonyms, new ones every {report['pseudonyms']}.")
     for warning in report["warnings"]:
         console.print(Text.assemble(("note ", "yellow"), warning), soft_wrap=True)
 
@@ -214,6 +220,7 @@ def _source_row(source: SourceTable) -> dict[str, Any]:
 
 def _show_sources(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     drawn = table("Sources: how messages become readings", "source", "as it is used")
+    drawn.columns[-1].justify = "left"
     for i, row in enumerate(rows):
         fields = (f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in row.items())
         drawn.add_row(str(i), "\n".join(fields))

@@ -13,10 +13,11 @@ from gateway.mqtt import CredentialsError, TlsFiles
 from gateway.policy import Book, PolicyDocument, book_of, document_of, members_of
 from gateway.privacy import Missing, Rounding, WhenSpent
 from gateway.quantities import written_duration, written_power
-from gateway.ruling import Fault, RuleBook
+from gateway.ruling import NOT_SHOWN, Fault, RuleBook
 
 _MS_PER_S = 1_000
 _LEAST_SYMBOL_LEVELS = 3
+_TWICE = 2
 SQLITE = "sqlite:///"
 RULES = RuleBook()
 _rule = RULES.rule
@@ -46,6 +47,21 @@ def _roll(config: Config) -> Iterator[Fault]:
     yield from _repeats("household", "id", [household.id for household in config.household])
 
 
+@_rule("household.id", "household.meters")
+def _meters(config: Config) -> Iterator[Fault]:
+    owner: dict[str, int] = {}
+    for i, household in enumerate(config.household):
+        for meter in household.reporting:
+            first = owner.setdefault(meter, i)
+            other = config.household[first].id
+            # An id that stands twice is a fault of its own.
+            if first != i and other != household.id:
+                problem = f"one of her meters is {other}'s already"
+                yield Fault(f"household.{i}.meters", NOT_SHOWN, problem, "give each meter to one household")
+        if len(set(household.meters)) < len(household.meters):
+            yield Fault(f"household.{i}.meters", NOT_SHOWN, "a meter stands twice", "keep one of them")
+
+
 _CODEBOOK_FIELDS = ("levels", "epsilon", "range", "codebook", "rounding")
 
 
@@ -56,7 +72,7 @@ def _codebooks(config: Config) -> Iterator[Fault]:
     seen = set()
     for i, household in enumerate(config.household):
         # One fault for what [release] says, not one for each household.
-        key = household.model_copy(update={"id": ""})
+        key = tuple(getattr(household, field) for field in _CODEBOOK_FIELDS)
         if key not in seen:
             seen.add(key)
             yield from _codebook(config, household, i)
@@ -127,7 +143,7 @@ def _where_levels(config: Config, household: HouseholdTable, i: int) -> tuple[st
     return "release.epsilon", None
 
 
-@_rule("group.name", "group.members", "household.id")
+@_rule("group.name", "group.members", "household.id", "household.groups")
 def _groups(config: Config) -> Iterator[Fault]:
     ids = [household.id for household in config.household]
     yield from _repeats("group", "name", [group.name for group in config.group])
@@ -136,11 +152,28 @@ def _groups(config: Config) -> Iterator[Fault]:
             if not members_of([pattern], ids):
                 remedy = "name an id of the roll, or a pattern like h-0*"
                 yield Fault(f"group.{i}.members", pattern, "matches no household", remedy)
+    joined = {name for household in config.household for name in household.groups}
+    for i, group in enumerate(config.group):
+        if not group.members and group.name not in joined:
+            remedy = 'write members = ["h-0*"], or name the group in the groups of households'
+            yield Fault(f"group.{i}.members", None, "nobody is in it", remedy)
+
+
+@_rule("group.name", "household.groups")
+def _joined(config: Config) -> Iterator[Fault]:
+    known = {group.name for group in config.group}
+    for i, household in enumerate(config.household):
+        for name in household.groups:
+            if name not in known:
+                remedy = f'correct the name, or add a [[group]] with name = "{name}"'
+                yield Fault(f"household.{i}.groups", name, "there is no such group", remedy)
 
 
 @_rule(
     *(f"group.{field}" for field in ("members", "levels", "epsilon", "weights", "rounding", "calibration")),
+    "group.name",
     "household.id",
+    "household.groups",
     *(f"{table}.{field}" for table in ("release", "household") for field in _CODEBOOK_FIELDS),
 )
 def _group_cells(config: Config) -> Iterator[Fault]:
@@ -230,6 +263,35 @@ def _output(config: Config) -> Iterator[Fault]:
             yield Fault(f"output.{field}", str(value), "does nothing without output.url", remedy)
 
 
+@_rule("output.pseudonyms", "slots.length")
+def _periods(config: Config) -> Iterator[Fault]:
+    given, length = config.output.pseudonyms, config.slots.length
+    if given is not None and given.period % length:
+        remedy = f"write a multiple of slots.length, {written_duration(length)}"
+        period = written_duration(given.period)
+        yield Fault("output.pseudonyms.period", period, "not a whole number of slots", remedy)
+
+
+@_rule(
+    "output.pseudonyms",
+    "release.seed",
+    *(f"{table}.{field}" for table in ("release", "household") for field in _CODEBOOK_FIELDS),
+)
+def _recognised(config: Config) -> Iterator[Fault]:
+    """Yield that dither would tell who is behind a pseudonym: its thresholds follow from seed and id."""
+    if config.output.pseudonyms is None or config.release.seed is not None:
+        return
+    try:
+        dithered = any(book_of(config, one).rounding is Rounding.DITHER for one in config.household)
+    except (OSError, ValueError):
+        return  # a codebook that cannot be used is a fault of its own
+    if dithered:
+        problem = "dither's thresholds follow from it and the id, and as output.topic it is known to all"
+        yield Fault(
+            "release.seed", None, problem, "set one that nobody guesses, or leave out dither or pseudonyms"
+        )
+
+
 @_rule("output.url", "output.client_id", "broker.url", "broker.client_id")
 def _sessions(config: Config) -> Iterator[Fault]:
     own = config.output.address is not None and not config.separate
@@ -261,10 +323,12 @@ def ledger_path(config: Config) -> Path:
 
 
 def _repeats(table: str, field: str, names: list[str]) -> Iterator[Fault]:
-    for name, times in Counter(names).items():
-        if times > 1:
-            places = [i for i, other in enumerate(names) if other == name]
-            yield Fault(f"{table}.{places[1]}.{field}", name, f"stands {times} times", "keep one of them")
+    times = Counter(names)
+    seen: Counter[str] = Counter()
+    for i, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] == _TWICE:
+            yield Fault(f"{table}.{i}.{field}", name, f"stands {times[name]} times", "keep one of them")
 
 
 def _files(table: str, given: Credentials, *, tls: bool) -> Iterator[Fault]:

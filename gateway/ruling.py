@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from gateway.config import Config
 
+NOT_SHOWN = "(not shown)"
+"""Stands for a value that must not be seen."""
+
 
 class Fault(NamedTuple):
     """One fault of a configuration: where, what, and what to do."""

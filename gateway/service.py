@@ -22,6 +22,7 @@ from gateway.mqtt import Broker, Message, Publication, Session, TlsFiles
 from gateway.outbox import Outbox
 from gateway.policy import document_of
 from gateway.publishing import Publisher
+from gateway.rebirths import Rebirths
 from gateway.rules import ledger_path
 from gateway.slots import OpenSlots, RegisterState
 from gateway.sources import Sources
@@ -57,20 +58,22 @@ class Gateway:
         self.operator = OperatorMetrics()
         self._thread = LedgerThread(self.operator.commit_seconds.observe)
         self._ledger = Ledger(ledger_path(config))
+        self._ledger.keep_key(config.output.pseudonym_key)
         blank = RegisterState.initial(len(self._meters)).packed()
         self._standing = self._ledger.enter(document, policy, self._meters, blank)
         self._outbox = Outbox(config.output.max_pending, *self._ledger.waiting())
         self._session, self._output = self._make_sessions()
+        self._rebirths = Rebirths(self._session)
         self._sessions = dict.fromkeys((self._session, self._output))  # one, if they are the same
         self._surprised = False
         self._intake = Intake(
             self._sources,
-            len(self._meters),
-            clock,
-            self._schedule,
-            self._ledger,
-            self._thread,
-            self.operator,
+            meters=len(self._meters),
+            clock=clock,
+            schedule=self._schedule,
+            ledger=self._ledger,
+            thread=self._thread,
+            metrics=self.operator,
         )
         self._closer = Closer(
             document,
@@ -234,6 +237,7 @@ class Gateway:
         # Half a window unacknowledged: the broker will soon wait for us.
         hurry = 2 * self._session.unacknowledged >= self._session.window
         self._intake.receive(messages, sequence, hurry=hurry)
+        self._rebirths.ask(self._sources.wanted_rebirths())
 
 
 def _broker(table: str, address: tuple[str, int], client_id: str, given: Credentials, *, tls: bool) -> Broker:

@@ -45,7 +45,7 @@ def _topics(config: Config) -> Iterator[Fault]:
                 yield Fault(f"source.{i}.meter", text, f"the topic captures no {unknown[0]}", remedy)
 
 
-@_rule("source.format", "source.value", "source.minus", "source.unit", "source.quantity", "source.each")
+@_rule("source.format", "source.value", "source.minus", "source.each")
 def _values(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         if source.format == "number" and source.value:
@@ -56,6 +56,11 @@ def _values(config: Config) -> Iterator[Fault]:
             )
         if source.each is not None and source.format != "json":
             yield Fault(f"source.{i}.each", source.each, f"{source.format} has no lists", "leave it out")
+
+
+@_rule("source.unit", "source.quantity", "source.format")
+def _units(config: Config) -> Iterator[Fault]:
+    for i, source in enumerate(config.source):
         yield from _unit(source, i)
 
 
@@ -105,12 +110,8 @@ def _clocks(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.time.format", source.time.format, "is no way to read a time", str(error))
 
 
-@_rule(
-    *(
-        f"source.{name}"
-        for name in ("format", "value", "minus", "unit", "time", "meter", "each", "when", "serial")
-    )
-)
+# An address in a field that was refused already is not looked at again.
+@_rule("source.format")
 def _addresses(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         compiled = bound(source).compile
@@ -138,6 +139,16 @@ def _addressed(source: SourceTable) -> Iterator[tuple[str, str]]:
     yield from (
         ("meter", text) for text in source.meter if not text.startswith("=") and not _CAPTURE.search(text)
     )
+
+
+@_rule("source.gap", "slots.length")
+def _gaps(config: Config) -> Iterator[Fault]:
+    length = config.slots.length
+    for i, source in enumerate(config.source):
+        if source.gap is not None and source.gap > length:
+            problem = "longer than a slot: what slots before it missed would pile up in one"
+            remedy = f"write at most {written_duration(length)} (slots.length), or leave it out"
+            yield Fault(f"source.{i}.gap", written_duration(source.gap), problem, remedy)
 
 
 @_rule("source.interval", "slots.length", "source.quantity")
@@ -174,7 +185,7 @@ def _hears(text: str, topic: str) -> bool:
 
 @_rule("source.meters", "source.meter", "household.id", "household.meters")
 def _speakers(config: Config) -> Iterator[Fault]:
-    ids, _ = meters_of(config)
+    ids, whose = meters_of(config)
     first: dict[int, int] = {}
     for i, source in enumerate(config.source):
         served = members_of(patterns_of(source), ids)
@@ -190,6 +201,7 @@ def _speakers(config: Config) -> Iterator[Fault]:
             )
         taken = [place for place in served if first.setdefault(place, i) != i]
         if taken:
-            problem = f"meter {ids[taken[0]]} already has source {first[taken[0]]}: a meter has one"
+            owner = config.household[whose[taken[0]]].id
+            problem = f"a meter of {owner} already has source {first[taken[0]]}: each has one"
             remedy = 'let each source speak for its own, as in meters = ["h-0*"]'
             yield Fault(f"source.{i}.meters", source.meters, problem, remedy)

@@ -35,6 +35,8 @@ MW_PER_UNIT: dict[str, Fraction] = {
 """Units of power, in mW."""
 
 _TIME_FORMATS = ("auto", "s", "ms", "iso", "dsmr", "cosem")
+# Where a format itself says whose reading it is.
+_OWN_IDS = {"p1": ["0-0:96.1.1", "ident"]}
 _UNITLESS = ("p1", "senml")
 _NEAREST = 5
 
@@ -193,7 +195,7 @@ class SourceTable(Table):
     meter: Addresses = Field(
         [],
         description='whose reading it is: the first that is there of "{capture}", "/pointer", "=constant"; '
-        "left out: the topic's {household} or {meter}, else its first capture",
+        "left out: the topic's {household} or {meter}, else its first capture, else a telegram's own id",
     )
     meters: Annotated[list[str], AsList] = Field(
         ["*"], min_length=1, description="patterns of the meters that this source speaks for"
@@ -218,7 +220,8 @@ class SourceTable(Table):
         """Where the meter's id is looked for, in order."""
         captures = TopicTemplate.parse(self.topic).captures
         named = [name for name in ("household", "meter") if name in captures] or captures[:1]
-        return self.meter or [f"{{{name}}}" for name in named[:1]]
+        own = [f"{{{name}}}" for name in named[:1]] or _OWN_IDS.get(self.format, [])
+        return self.meter or own
 
     @property
     def says_unit(self) -> bool:

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ import pytest
 import typer
 from brokers import Mosquitto, free_port
 from gateways import Gateway, eventually, noiseless, roll, toml
+from meters import meters_for
 from typer.testing import CliRunner
 
 from gateway.checking import load
 from gateway.cli import app
 from gateway.ledger import Ledger
 from gateway.policy import document_of
+from gateway.roll import pseudonyms_of
 
 ROOT = Path(__file__).parent.parent
 SOURCE = {"topic": "m/{household}", "value": "/e", "unit": "Wh", "time": {"at": "/ts"}}
@@ -53,14 +56,14 @@ def entered(config: Path, *, begun: bool) -> None:
     loaded = load(config)
     document = document_of(loaded)
     ledger = Ledger(config.parent / "noiseless.db")
-    ledger.enter(document, document.compile())
+    ledger.enter(document, document.compile(), *meters_for(document))
     if begun:
         ledger.begin(1_767_571_200_000)
     ledger.close()
 
 
 def test_the_commands_are_those_of_the_manual() -> None:
-    assert COMMANDS == ["budget", "certify", "check", "demo", "plan", "run", "simulate", "sources"]
+    assert COMMANDS == ["budget", "certify", "check", "demo", "plan", "replay", "run", "simulate", "sources"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -116,7 +119,16 @@ def test_a_good_configuration_checks_with_0_as_data_or_as_a_table(config: Path) 
     report = strictly(text)
     assert code == 0
     assert report["ok"] is True
-    assert report.keys() == {"ok", "slot", "window", "slots_per_window", "households", "groups", "warnings"}
+    assert report.keys() == {
+        "ok",
+        "slot",
+        "window",
+        "slots_per_window",
+        "households",
+        "groups",
+        "sources",
+        "warnings",
+    }
     assert report["households"][0].keys() == {
         "class",
         "households",
@@ -214,6 +226,20 @@ def test_the_budget_is_told_for_all_and_for_one_from_the_first_moment(
         assert report.keys() == {"window_start_ms", "ledger_bits", "classes", "groups"}
         assert report["classes"][0]["households"] == 2
     assert invoked("budget", config, *household)[0] == 0
+
+
+def test_with_pseudonyms_check_says_so_and_a_budget_is_found_by_todays(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("correct horse battery staple")
+    config = written(tmp_path, output={"pseudonyms": {"key_file": "key", "period": "3650d"}})
+    assert strictly(invoked("check", config, "--json")[1])["pseudonyms"] == "3650d"
+    assert "pseudonyms, new ones every 3650d" in invoked("check", config)[1]
+    entered(config, begun=True)
+    behind = pseudonyms_of(load(config), time.time_ns() // 1_000_000)
+    assert sorted(behind.values()) == ["a", "b"]
+    for pseudonym, household in behind.items():
+        assert invoked("budget", config, pseudonym, "--json") == invoked(
+            "budget", config, household, "--json"
+        )
 
 
 @pytest.mark.parametrize("name", ["x", "[/x]", "[bold]"])

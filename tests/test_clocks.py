@@ -36,7 +36,7 @@ def event(households: int, parts: int = 1) -> EventSchedule:
 
 def heard(*pairs: tuple[int, int]) -> Readings:
     """Readings of (household, start in ms)."""
-    return Readings.of([(household, start, 1_000, False) for household, start in pairs])
+    return Readings.of([(meter, start, 1_000, False, 0) for meter, start in pairs])
 
 
 def in_slot(household: int, slot: int) -> tuple[int, int]:

@@ -40,7 +40,8 @@ def tables() -> dict[str, type[BaseModel]]:
     for name, field in Config.model_fields.items():
         inner = getattr(field.annotation, "__args__", None)
         model: Any = inner[0] if inner else field.annotation
-        found[f"[[{name}]]" if inner else f"[{name}]"] = model
+        if issubclass(model, BaseModel):
+            found[f"[[{name}]]" if inner else f"[{name}]"] = model
         if model is SourceTable:
             found |= {"[source.time]": TimeField, "[source.unit]": UnitField}
     return found
@@ -60,6 +61,15 @@ ROLL = {"household": [{"id": "h-1"}]}
 @pytest.mark.parametrize("heading", TABLES)
 def test_every_field_of_a_table_is_documented_and_no_other(heading: str) -> None:
     assert set(documented(heading)) == set(TABLES[heading].model_fields)
+
+
+def test_every_field_beside_the_tables_is_documented_with_its_meaning_and_none_has_a_default() -> None:
+    section = CONFIGURATION.partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*) \|$", section, re.MULTILINE)
+    names = {heading.strip("[]") for heading in TABLES}
+    beside = {name: field for name, field in Config.model_fields.items() if name not in names}
+    assert rows == [(name, "none", field.description) for name, field in beside.items()]
+    assert all(field.default is None for field in beside.values())
 
 
 def test_every_documented_table_exists() -> None:
@@ -94,7 +104,8 @@ def test_the_defaults_of_a_release_are_those_of_the_policy() -> None:
     assert document_of(Config.model_validate({**ROLL, "output": {"topic": "x"}})).seed == "x"
     assert rows["levels"][0] == "none"
     for name, (written, _) in documented("[[household]]").items():
-        assert written == ("as [release]" if name in Release.model_fields else "needed")
+        own = {"id": "needed", "meters": "her id", "groups": "none"}
+        assert written == ("as [release]" if name in Release.model_fields else own[name])
 
 
 def literal(name: str, written: str) -> object:

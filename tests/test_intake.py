@@ -14,10 +14,11 @@ from gateway.clocks import EventSchedule, Schedule, WallClock, WallSchedule
 from gateway.intake import Intake
 from gateway.ledger import Ledger, LedgerThread, Standing
 from gateway.messages import Release
+from gateway.metering import metering_of
 from gateway.mqtt import Message
 from gateway.policy import document_of
 from gateway.privacy import MISSING, close_slot
-from gateway.slots import OpenSlots
+from gateway.slots import OpenSlots, RegisterState
 from gateway.sources import Sources
 from gateway.telemetry import OperatorMetrics
 
@@ -54,25 +55,38 @@ class Way:
         self.document = document_of(self.config)
         self.policy = self.document.compile()
         self.metrics = OperatorMetrics()
-        sources = Sources(self.config.source, HOMES, SLOT_MS)
-        schedule: Schedule = WallSchedule(WallClock(lambda: self.now_ms), SLOT_MS, 1_000, 5_000)
+        metering = metering_of(self.config)
+        self.meters = metering.meters
+        sources = Sources(self.config.source, metering, SLOT_MS)
+        clock = WallClock(lambda: self.now_ms)
+        schedule: Schedule = WallSchedule(clock, SLOT_MS, 1_000, 5_000)
         if self.event:
             schedule = EventSchedule(np.full(3, SLOT_MS), SLOT_MS, 1_000)
         self.thread = LedgerThread(self.metrics.commit_seconds.observe)
         self.ledger = Ledger(self.path)
-        self.standing: Standing = self.ledger.enter(self.document, self.policy)
-        self.intake = Intake(sources, schedule, self.ledger, self.thread, self.metrics)
+        blank = RegisterState.initial(len(HOMES)).packed()
+        self.standing: Standing = self.ledger.enter(self.document, self.policy, self.meters, blank)
+        self.intake = Intake(
+            sources,
+            meters=len(HOMES),
+            clock=clock,
+            schedule=schedule,
+            ledger=self.ledger,
+            thread=self.thread,
+            metrics=self.metrics,
+        )
 
     def open(self, next_slot: int = FIRST) -> OpenSlots:
-        slots = OpenSlots(SLOT_MS, np.ones(3, np.int64), next_slot)
+        slots = OpenSlots(SLOT_MS, self.meters, len(HOMES), next_slot, RegisterState.initial(len(HOMES)))
         self.intake.open(slots)
         return slots
 
     def close_slot(self, slots: OpenSlots) -> None:
         """Close the first slot and commit it, as the service does."""
-        closed = close_slot(self.policy, self.standing.state, FIRST * SLOT_MS, slots.take())
+        taken = slots.take()
+        closed = close_slot(self.policy, self.standing.state, FIRST * SLOT_MS, taken.values)
         release = Release(FIRST * SLOT_MS, closed.symbols.tolist(), closed.spent.tolist())
-        self.ledger.close_slot(release, (FIRST + 1) * SLOT_MS, closed)
+        self.ledger.close_slot(release, (FIRST + 1) * SLOT_MS, closed, taken.registers.packed())
 
     def acknowledge(self, sequence: int) -> None:
         """Take note of the number, and of what the file holds at this moment."""
@@ -105,9 +119,9 @@ async def way(path: Path, *, event: bool = False, now_ms: int = FIRST * SLOT_MS)
 def journal(path: Path) -> list[tuple[str, int, int]]:
     """Return (household, slot, mWh) of all readings in a ledger's journal, read beside its owner."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-        names = dict(db.execute("SELECT position, name FROM place WHERE kind = 'household'").fetchall())
+        names = dict(db.execute("SELECT position, name FROM place WHERE kind = 'meter'").fetchall())
         blobs = db.execute("SELECT readings FROM journal ORDER BY id").fetchall()
-    tables = [np.frombuffer(blob, "<i8").reshape(3, -1) for (blob,) in blobs]
+    tables = [np.frombuffer(blob, "<i8").reshape(5, -1)[:3] for (blob,) in blobs]
     return [
         (names[place], start // SLOT_MS, mwh)
         for table in tables
@@ -134,7 +148,7 @@ async def test_poison_and_strangers_are_acknowledged_and_counted(tmp_path: Path)
     """telegraf#13476: what cannot be parsed and is never acknowledged stops all input."""
     async with way(tmp_path / "l.db") as one:
         one.open()
-        poison = [Message("m/a", b"{", False), Message("m/nobody", b"", False), Message("x", b"\0", False)]
+        poison = [Message("m/a", b"{", False), reading("nobody", FIRST), Message("x", b"\0", False)]
         one.intake.receive(poison, 3, hurry=False)
         await one.intake.commit(one.acknowledge)
         assert one.acknowledged == [3]
@@ -186,7 +200,7 @@ async def test_a_reading_whose_slot_closed_but_was_not_committed_is_written(tmp_
         one.ledger.begin(FIRST * SLOT_MS)
         slots = one.open()
         one.intake.receive([reading("a", FIRST), reading("b", FIRST + 1)], 2, hurry=False)
-        assert slots.take()[0] != MISSING
+        assert slots.take().values[0] != MISSING
         await one.intake.commit(one.acknowledge)
         assert one.acknowledged == [2]
         assert one.journaled_then == [[("a", FIRST, 1_000), ("b", FIRST + 1, 1_000)]]
@@ -211,7 +225,7 @@ async def test_readings_before_the_first_slot_is_known_are_journaled_and_enter_i
         one.intake.receive([reading("b", FIRST, 2), reading("c", FIRST - 5, 3)], 3, hurry=False)
         assert await asyncio.wait_for(choosing, 1) == FIRST
         slots = one.open()
-        values = slots.take().tolist()
+        values = slots.take().values.tolist()
         assert values == [60_000, 120_000, MISSING]
         assert one.rejected("late") == 1
 
@@ -240,7 +254,7 @@ async def test_a_restart_replays_the_journal_into_the_same_values_without_journa
         await one.intake.commit(one.acknowledge)
         one.intake.receive([reading("a", FIRST, 5), reading("c", FIRST + 1, 4)], 4, hurry=False)
         await one.intake.commit(one.acknowledge)
-        before = [slots.take().tolist(), slots.take().tolist()]
+        before = [slots.take().values.tolist(), slots.take().values.tolist()]
     async with way(path, now_ms=now_ms) as again:
         assert again.standing.next_ms == FIRST * SLOT_MS
         again.intake.replay(again.standing.readings)
@@ -249,7 +263,7 @@ async def test_a_restart_replays_the_journal_into_the_same_values_without_journa
         again.intake.receive([reading("a", FIRST, 1), reading("a", FIRST, 5)], 2, hurry=False)
         await again.intake.commit(again.acknowledge)
         assert journal(path) == written
-        assert [slots.take().tolist(), slots.take().tolist()] == before
+        assert [slots.take().values.tolist(), slots.take().values.tolist()] == before
 
 
 async def test_rows_of_a_closed_slot_are_not_replayed(tmp_path: Path) -> None:

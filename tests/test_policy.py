@@ -19,6 +19,7 @@ from gateway.policy import (
     Book,
     Group,
     PolicyDocument,
+    PseudonymTerms,
     document_of,
     members_of,
 )
@@ -51,6 +52,7 @@ CHANGES: dict[str, Any] = {
     "seed": "another",
     "fresh_windows": True,
     "when_spent": WhenSpent.COARSEN,
+    "pseudonyms": PseudonymTerms(DAY_MS, "0123"),
 }
 
 BOOK_CHANGES: dict[str, Any] = {
@@ -110,6 +112,7 @@ def documents(draw: st.DrawFn) -> PolicyDocument:
         groups=tuple(draw(st.lists(groups, max_size=3))),
         seed=draw(st.just("") | names),
         fresh_windows=draw(st.booleans()),
+        pseudonyms=draw(st.none() | st.builds(PseudonymTerms, st.integers(1, 10**12), names)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from meters import meters_for
 from rich.console import Console
 
 from gateway.checking import ConfigError, validated
@@ -46,7 +47,7 @@ def ledger(path: Path, config: Config, slots: int) -> Statement:
     policy = document.compile()
     one = Ledger(path)
     try:
-        state = one.enter(document, policy).state
+        _, state, _, registers = one.enter(document, policy, *meters_for(document))
         if slots >= 0:
             one.begin(START)
         for i in range(slots):
@@ -55,7 +56,7 @@ def ledger(path: Path, config: Config, slots: int) -> Statement:
             closed = close_slot(policy, state, start_ms, values)
             symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
             release = Release(start_ms, symbols, closed.spent.tolist())
-            one.close_slot(release, start_ms + SLOT_MS, closed)
+            one.close_slot(release, start_ms + SLOT_MS, closed, registers)
             state = closed.state
         return read_statement(path)
     finally:
@@ -106,7 +107,7 @@ def test_a_release_of_one_level_costs_nothing_and_has_no_end() -> None:
     [
         ({"slots": {"clock": "event"}}, "replay and simulation only"),
         ({"budget": {"bits": 1}}, "pays for no release"),
-        ({"source": [{**SOURCE, "households": ["a"]}]}, "2 households, the first is b"),
+        ({"source": [{**SOURCE, "meters": ["a"]}]}, "2 meters, the first is b's"),
         ({"http": {"listen": "0.0.0.0:8080"}}, "open to the network"),
         ({}, "max_queued_messages"),
         ({}, "receivers of releases share it and must not read raw topics: set an ACL"),

@@ -106,7 +106,7 @@ def test_times_of_arrival_do_not_move_an_event_clock() -> None:
 
 def test_a_meter_has_one_source() -> None:
     (fault,) = faults(table(meters="h-1"), table(topic="old/{household}"))
-    assert fault[:3] == ("source.1.meters", ["*"], "meter h-1 already has source 0: a meter has one")
+    assert fault[:3] == ("source.1.meters", ["*"], "a meter of h-1 already has source 0: each has one")
     assert 'meters = ["h-0*"]' in fault[3]
     assert not faults(table(meters="h-1"), table(topic="old/{household}", meters="h-2"))
     assert not faults(table(topic="p1/a", meter="=h-1"), table(topic="p1/b", meter="=h-2"))
@@ -132,6 +132,17 @@ def test_a_meter_has_one_source() -> None:
 )
 def test_a_topic_is_a_loop_only_where_it_hears_what_we_publish(topic: str, loop: bool) -> None:
     assert [fault[2] for fault in faults(table(topic=topic))] == ["would read our own releases"] * loop
+
+
+def test_a_gap_is_no_longer_than_a_slot() -> None:
+    (fault,) = faults(table(**POWER, gap="31min"))
+    assert fault[:2] == ("source.0.gap", "31min")
+    assert "write at most 30min" in fault[3]
+    assert not faults(table(**POWER, gap="30min"))
+
+
+def test_a_telegram_names_its_meter_itself() -> None:
+    assert not faults({"preset": "p1", "topic": "p1/raw"})
 
 
 def test_two_brokers_make_no_loop() -> None:

@@ -1,7 +1,5 @@
 """Topic templates subscribe to, and read, exactly what the broker would deliver."""
 
-import re
-
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -88,7 +86,7 @@ def test_a_topic_of_another_shape_names_no_household(text: str, topic: str) -> N
         "a/b#",
         "{household}/{household}",
         "{household}{household}",
-        "a/{meter}",
+        "a/{Meter}",
         "a/{",
         "a/}",
         "a/{{household}}",
@@ -98,7 +96,7 @@ def test_a_topic_of_another_shape_names_no_household(text: str, topic: str) -> N
     ],
 )
 def test_a_text_that_is_no_filter_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=re.escape("{household}")):
+    with pytest.raises(ValueError, match=r"captures|wildcard|stand alone|[$]"):
         TopicTemplate.parse(text)
 
 

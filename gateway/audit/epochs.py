@@ -10,8 +10,11 @@ import numpy as np
 
 from gateway.ledger import Ledger, LedgerError
 from gateway.messages import Release
+from gateway.meters import Meters
 from gateway.policy import PolicyDocument
 from gateway.privacy import MISSING, Policy, State, close_slot
+
+_NO_REGISTERS = np.zeros((0, 0), np.int64)
 
 
 def charged_once(document: PolicyDocument, ledger_type: type[Ledger] = Ledger) -> bool:
@@ -30,10 +33,10 @@ def charged_once(document: PolicyDocument, ledger_type: type[Ledger] = Ledger) -
 
 def _refuses(ledger: Ledger, document: PolicyDocument, other: PolicyDocument) -> bool:
     policy = document.compile()
-    state = ledger.enter(document, policy).state
+    state = ledger.enter(document, policy, Meters.none(), _NO_REGISTERS).state
     ledger.begin(0)
     spent = _close(ledger, policy, state, document.slot_ms)
-    again = ledger.enter(other, other.compile())
+    again = ledger.enter(other, other.compile(), Meters.none(), _NO_REGISTERS)
     if not np.array_equal(again.state.households.spent, spent.households.spent):
         return False
     try:
@@ -46,5 +49,5 @@ def _refuses(ledger: Ledger, document: PolicyDocument, other: PolicyDocument) ->
 def _close(ledger: Ledger, policy: Policy, state: State, slot_ms: int) -> State:
     closed = close_slot(policy, state, 0, np.full(len(policy.households), MISSING))
     symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()
-    ledger.close_slot(Release(0, symbols, closed.spent.tolist()), slot_ms, closed)
+    ledger.close_slot(Release(0, symbols, closed.spent.tolist()), slot_ms, closed, _NO_REGISTERS)
     return closed.state

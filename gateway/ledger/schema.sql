@@ -16,6 +16,12 @@ CREATE TABLE place (
     UNIQUE (kind, name)
 ) STRICT, WITHOUT ROWID;
 
+-- Secret keys of pseudonyms: of the policy in force, and of releases that still wait.
+CREATE TABLE pseudonym_key (
+    fingerprint TEXT PRIMARY KEY,
+    secret      BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Every filter that our session at the broker may hold: what left the configuration is unsubscribed.
 CREATE TABLE subscription (
     filter TEXT PRIMARY KEY

@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gateway.ledger._file import explained, locked, prepare
+from gateway.ledger._file import LedgerError, explained, locked, prepare
 from gateway.ledger.balance import Balances
 from gateway.messages import Release
 from gateway.meters import Meters, Quantity
 from gateway.policy import PolicyDocument
 from gateway.privacy import Closed, IntArray, Policy, State
+from gateway.pseudonyms import PseudonymKey
 from gateway.sources import Readings
 
 _INT64 = np.dtype("<i8")
@@ -211,6 +212,37 @@ class Ledger:
         with explained(self._path):
             row = self._db.execute("SELECT document FROM epoch WHERE id = ?", (epoch,)).fetchone()
         return PolicyDocument.decode(zlib.decompress(row[0]))
+
+    def keep_key(self, key: PseudonymKey | None) -> None:
+        """Keep the key of pseudonyms, before ``enter``; forget those that name no release which still waits."""
+        with self._transaction():
+            epochs = self._db.execute(
+                "SELECT DISTINCT epoch FROM outbox JOIN slot USING (start_ms)"
+            ).fetchall()
+            terms = [self.document(epoch).pseudonyms for (epoch,) in epochs]
+            needed = {one.key for one in terms if one is not None}
+            if key is not None:
+                needed.add(key.fingerprint)
+                row = (key.fingerprint, key.secret)
+                self._db.execute("INSERT OR IGNORE INTO pseudonym_key VALUES (?, ?)", row)
+            for (known,) in self._db.execute("SELECT fingerprint FROM pseudonym_key").fetchall():
+                if known not in needed:
+                    self._db.execute("DELETE FROM pseudonym_key WHERE fingerprint = ?", (known,))
+
+    def key(self, fingerprint: str) -> PseudonymKey:
+        """Return a key of pseudonyms.
+
+        Raises:
+            LedgerError: it was never kept.
+
+        """
+        query = "SELECT secret FROM pseudonym_key WHERE fingerprint = ?"
+        with explained(self._path):
+            row = self._db.execute(query, (fingerprint,)).fetchone()
+        if row is None:
+            remedy = "restore the ledger from a backup: what waits can only be named by it"
+            raise LedgerError(self._path, "a key of pseudonyms is missing", remedy, fatal=True)
+        return PseudonymKey(row[0])
 
     def totals(self) -> tuple[int, int, int]:
         """Return household releases, group releases and micro-bits charged, over all slots."""

@@ -21,6 +21,7 @@ BoolArray = npt.NDArray[np.bool_]
 MICROBITS_PER_BIT = 1_000_000
 _NO_WINDOW = np.iinfo(np.int64).min
 _MOST_BITS = 40
+_DOUBTFUL = 1e-4
 
 
 @lru_cache(maxsize=65_536)
@@ -49,7 +50,12 @@ def microbits_of(levels: IntArray) -> IntArray:
 
     """
     distinct, back = np.unique(levels, return_inverse=True)
-    return np.array([microbits(int(k)) for k in distinct], np.int64)[back]
+    about = np.log2(np.maximum(distinct, 1)) * MICROBITS_PER_BIT
+    prices = np.ceil(about).astype(np.int64)
+    # Doubles are right to 1e-7 here: only next to a whole number can rounding up go wrong.
+    for place in np.flatnonzero((np.abs(about - np.rint(about)) < _DOUBTFUL) | (distinct < 1)):
+        prices[place] = microbits(int(distinct[place]))
+    return prices[back]
 
 
 def levels_within(bits: float) -> int:

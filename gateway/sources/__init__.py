@@ -65,7 +65,7 @@ class Sources:
         routes, add = self._routes, rows.append
         for topic, payload, retained in messages:
             branches = routes.get(topic) or self._route(topic)
-            before, reasons = len(rows), []
+            before, reasons = len(rows), list[Reason]()
             for read, positions in branches:
                 try:
                     found = read(payload)
@@ -73,7 +73,7 @@ class Sources:
                     reasons.append(self._noted(rejection))
                     continue
                 for one in found:
-                    if not isinstance(one, Found):
+                    if isinstance(one, Reason):
                         reasons.append(one)
                     elif (place := positions.get(one.meter)) is None:
                         reasons.append(Reason.UNKNOWN_HOUSEHOLD)

@@ -84,6 +84,8 @@ class MessageMapping:
         def read(payload: bytes) -> Sequence[Found | Reason]:
             if len(payload) > longest:
                 raise RejectedError(Reason.TOO_LARGE)
+            if not payload:
+                raise RejectedError(Reason.EMPTY)  # the publisher cleared what the broker had kept
             document = parse(payload)
             return (read_item(document),) if each is None else list(fan_out(document, each, read_item))
 

@@ -230,7 +230,7 @@ def _pattern(pattern: str, zone: ZoneInfo | None) -> TimeReader:
 def _pattern_ms(text: str, pattern: str, zone: ZoneInfo | None) -> int:
     try:
         moment = datetime.strptime(text, pattern)  # noqa: DTZ007 - a zone is declared
-    except ValueError:
+    except (ValueError, OverflowError):
         raise TimeError("a time that does not fit its pattern") from None
     return _utc_ms(moment, zone)
 

@@ -172,8 +172,9 @@ def test_code_that_breaks_the_promise_is_caught(mutant: CloseSlot) -> None:
 class _KeyedByEpoch(Ledger):
     """Tells slots of different policies apart, as if they were different slots."""
 
-    def close_slot(self, release: Release, next_ms: int, closed: Closed) -> None:
-        super().close_slot(release._replace(start_ms=release.start_ms + self.epoch), next_ms, closed)
+    def close_slot(self, release: Release, next_ms: int, closed: Closed, registers: IntArray) -> None:
+        keyed = release._replace(start_ms=release.start_ms + self.epoch)
+        super().close_slot(keyed, next_ms, closed, registers)
 
 
 def test_charges_keyed_by_epoch_are_caught() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from meters import meters_for
 
 from gateway.checking import validated
 from gateway.ledger import SCHEMA_VERSION, Ledger, LedgerError, Standing, read_statement
@@ -54,7 +55,8 @@ class Book:
         self.document = policy
         self.policy = policy.compile()
         self.ledger = Ledger(path)
-        self.standing: Standing = self.ledger.enter(policy, self.policy)
+        self.standing: Standing = self.ledger.enter(policy, self.policy, *meters_for(policy))
+        self.registers = self.standing.registers
         self.state: State = self.standing.state
         self.next_ms = self.standing.next_ms
 
@@ -73,7 +75,7 @@ class Book:
     def close_slot(self, *values_w: float | None) -> Release:
         release, closed = self.decided(*values_w)
         assert self.next_ms is not None
-        self.ledger.close_slot(release, self.next_ms + self.document.slot_ms, closed)
+        self.ledger.close_slot(release, self.next_ms + self.document.slot_ms, closed, self.registers)
         self.state, self.next_ms = closed.state, self.next_ms + self.document.slot_ms
         return release
 
@@ -93,11 +95,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def readings(*rows: tuple[int, int, int]) -> Readings:
-    return Readings.of([(household, start, energy, False) for household, start, energy in rows])
+    return Readings.of([(meter, start, energy, False, 0) for meter, start, energy in rows])
 
 
 def rows_of(found: Readings) -> list[tuple[int, int, int]]:
-    columns = (found.household, found.start_ms, found.energy_mwh)
+    columns = (found.meter, found.time_ms, found.value)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -211,8 +213,10 @@ def test_a_slot_cannot_be_charged_twice(path: Path) -> None:
         one.begin()
         one.ledger.append(readings((0, START + SLOT_MS, 1)))
         release, closed = one.decided(100, 200)
-        one.ledger.close_slot(release, START + SLOT_MS, closed)
-        error = untouched_by(path, lambda: one.ledger.close_slot(release, START + 5 * SLOT_MS, closed))
+        one.ledger.close_slot(release, START + SLOT_MS, closed, one.registers)
+        error = untouched_by(
+            path, lambda: one.ledger.close_slot(release, START + 5 * SLOT_MS, closed, one.registers)
+        )
         assert isinstance(error.__cause__, sqlite3.IntegrityError)
         assert error.remedy
         one.state, one.next_ms = closed.state, START + SLOT_MS
@@ -225,9 +229,9 @@ def test_a_slot_cannot_be_charged_twice_after_its_release_was_delivered_either(p
     with book(path) as one:
         one.begin()
         release, closed = one.decided(100, 200)
-        one.ledger.close_slot(release, START + SLOT_MS, closed)
+        one.ledger.close_slot(release, START + SLOT_MS, closed, one.registers)
         one.ledger.delivered(START)
-        untouched_by(path, lambda: one.ledger.close_slot(release, START + SLOT_MS, closed))
+        untouched_by(path, lambda: one.ledger.close_slot(release, START + SLOT_MS, closed, one.registers))
 
 
 def fill(one: Ledger) -> None:
@@ -242,7 +246,9 @@ def test_on_a_full_disk_nothing_of_a_slot_happens_and_it_closes_when_there_is_ro
         one.begin()
         fill(one.ledger)
         release, closed = one.decided(*[2_000] * 2_000)
-        error = untouched_by(path, lambda: one.ledger.close_slot(release, START + SLOT_MS, closed))
+        error = untouched_by(
+            path, lambda: one.ledger.close_slot(release, START + SLOT_MS, closed, one.registers)
+        )
         assert "full" in error.problem
         assert "free space" in error.remedy
         untouched_by(path, lambda: one.ledger.append(readings(*[(0, START, i) for i in range(5_000)])))

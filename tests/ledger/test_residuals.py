@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from meters import meters_for
 
 from gateway.ledger import Ledger
 from gateway.messages import Release
@@ -52,7 +53,8 @@ class Service:
     def __init__(self, ledger: Ledger, entered: PolicyDocument, begin: int | None) -> None:
         self.ledger, self.document = ledger, entered
         self.policy: Policy = entered.compile()
-        standing = ledger.enter(entered, self.policy)
+        standing = ledger.enter(entered, self.policy, *meters_for(entered))
+        self.registers = standing.registers
         self.state: State = standing.state
         if standing.next_ms is None:
             ledger.begin(MONDAY_MS if begin is None else begin)
@@ -62,7 +64,10 @@ class Service:
         closed = close_slot(self.policy, self.state, self.next_ms, np.array(values, np.int64))
         symbols = [*closed.symbols.tolist(), *closed.group_symbols.tolist()]
         self.ledger.close_slot(
-            Release(self.next_ms, symbols, closed.spent.tolist()), self.next_ms + SLOT_MS, closed
+            Release(self.next_ms, symbols, closed.spent.tolist()),
+            self.next_ms + SLOT_MS,
+            closed,
+            self.registers,
         )
         self.state, self.next_ms = closed.state, self.next_ms + SLOT_MS
         return closed

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.privacy import MICROBITS_PER_BIT, Account, levels_within, microbits
+from gateway.privacy import MICROBITS_PER_BIT, Account, levels_within, microbits, microbits_of
 
 _PRECISION = 256
 
@@ -70,6 +70,17 @@ def test_one_above_a_power_of_two_costs_more_than_whole_bits() -> None:
 def test_a_release_without_levels_has_no_price(levels: int) -> None:
     with pytest.raises(ValueError, match="at least one level"):
         microbits(levels)
+
+
+@given(st.lists(st.one_of(st.integers(1, 2**50), st.integers(0, 50).map(lambda e: 2**e)), min_size=1))
+def test_many_prices_at_once_are_the_exact_ones(levels: list[int]) -> None:
+    around = [max(1, k + step) for k in levels for step in (-1, 0, 1)]
+    assert microbits_of(np.array(around)).tolist() == [microbits(k) for k in around]
+
+
+def test_of_many_prices_one_without_levels_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one level"):
+        microbits_of(np.array([4, 0, 2]))
 
 
 def test_levels_survive_being_written_as_bits() -> None:

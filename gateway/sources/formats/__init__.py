@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.sources.formats import axdr, json, numbers, p1, senml
+from gateway.sources.formats.births import Births
 from gateway.sources.formats.csv import csv_format
 from gateway.sources.formats.documents import EmptyPayload, Find, Format, FormatError, Measured
 from gateway.sources.formats.numbers import number_of
-from gateway.sources.formats.sparkplug import BirthNeeded, Births, SparkplugDecoder, rebirth_request
+from gateway.sources.formats.sparkplug import BirthNeeded, SparkplugDecoder, rebirth_request
 from gateway.sources.formats.sparkplug import metric as sparkplug_metric
 
 __all__ = [

@@ -22,7 +22,6 @@ _FIXED = {
     3: struct.Struct(">?"),
     5: struct.Struct(">i"),
     6: struct.Struct(">I"),
-    13: struct.Struct(">b"),
     15: struct.Struct(">b"),
     16: struct.Struct(">h"),
     17: struct.Struct(">B"),

@@ -18,6 +18,8 @@ _CHECK = re.compile(rb"([0-9A-Fa-f]{0,4})[ \t\0]*(?:[\r\n]|\Z)")
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _HEX_TELEGRAM = re.compile(rb"2[Ff](?:[0-9A-Fa-f]{2})+")
 _BLANKS = b" \t\r\n\0"
+# DSMR telegrams are a few kB; the check sum of more is work for nothing.
+_LONGEST = 16_384
 _OBIS = r"(?:[0-9]{1,3}-[0-9]{1,3}:)?[0-9A-Z]{1,3}\.[0-9A-Z]{1,3}(?:\.[0-9]{1,3})?(?:[*&][0-9]{1,3})?"
 # Values may go on in the next line: DSMR 2.2 writes gas so.
 _REGISTER = re.compile(rf"({_OBIS})((?:\([^()\r\n]*\)[ \t\r\n]*)+)")
@@ -54,6 +56,8 @@ def parse(payload: bytes) -> object:
     if not payload:
         raise EmptyPayload
     telegram = payload.strip(_BLANKS)
+    if len(telegram) > 2 * _LONGEST:
+        raise FormatError("longer than any P1 telegram")
     if _HEX_TELEGRAM.fullmatch(telegram):
         telegram = bytes.fromhex(telegram.decode())
     header = _HEADER.match(telegram)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
@@ -20,6 +19,7 @@ _Number = int | float
 _Record = dict[object, object]
 
 _VERSION = 10
+_LARGEST = 1e300
 # RFC 8428, table 4: the labels in CBOR.
 _LABELS: dict[object, str] = {
     -1: "bver", -2: "bn", -3: "bt", -4: "bu", -5: "bv", -6: "bs",
@@ -31,6 +31,9 @@ _INTEGRAL = {"mW": "mJ", "W": "J", "kW": "kJ", "MW": "MJ"}
 _RELATIVE_BELOW = 1 << 28
 # A pack is an array of maps, and no field of a record holds a container.
 _CBOR_DEPTH = 2
+_BASES = frozenset({"bver", "bn", "bt", "bu", "bv", "bs"})
+_VALUES = frozenset({"v", "vs", "vb", "vd", "s"})
+_OTHERS = {"vs": str, "vb": bool, "vd": str | bytes}
 _decode_json = msgspec.json.Decoder(list[dict[str, object]]).decode
 
 
@@ -78,10 +81,6 @@ def parse(payload: bytes) -> object:
             raise FormatError("a SenML name that stands twice")
         document[name] = _resolved(base, record)
     return document
-
-
-_BASES = frozenset({"bver", "bn", "bt", "bu", "bv", "bs"})
-_VALUES = frozenset({"v", "vs", "vb", "vd", "s"})
 
 
 def _records(payload: bytes) -> list[_Record]:
@@ -149,27 +148,31 @@ def _resolved(base: _Record, record: _Record) -> _Resolved:
     unit = record.get("u", base.get("bu"))
     if unit is not None and not isinstance(unit, str):
         raise FormatError("not a SenML unit")
-    time = _added(base.get("bt"), record.get("t")) or 0
-    return _Resolved(_value(base, record), unit, _added(base.get("bs"), record.get("s")), time)
+    time = _added(base, record, "t") or 0
+    return _Resolved(_value(base, record), unit, _added(base, record, "s"), time)
 
 
 def _value(base: _Record, record: _Record) -> object:
-    for label, kind in (("vs", str), ("vb", bool), ("vd", str | bytes)):
-        if label in record:
-            if "v" in record or not isinstance(record[label], kind):
-                raise FormatError("not a SenML value")
-            return record[label]
-    return _added(base.get("bv"), record.get("v"))
+    others = _OTHERS.keys() & record.keys()
+    if not others:
+        return _added(base, record, "v")
+    label = others.pop()
+    value = record[label]
+    if others or "v" in record or not isinstance(value, _OTHERS[label]):
+        raise FormatError("not a SenML value")
+    return None if label == "vd" else value
 
 
-def _added(base: object, own: object) -> _Number | None:
-    """Return base + own field; a field that is not there adds nothing, and neither of them is None."""
-    numbers = [_number(part) for part in (base, own) if part is not None]
+def _added(base: _Record, record: _Record, field: str) -> _Number | None:
+    """Return base + own field; what is not there adds nothing, and neither of them is None."""
+    places = ((base, "b" + field), (record, field))
+    numbers = [_number(holder[label]) for holder, label in places if label in holder]
     return _number(sum(numbers)) if numbers else None
 
 
 def _number(field: object) -> _Number:
-    if (type(field) is int or type(field) is float) and math.isfinite(field):
+    # The comparison also refuses NaN, and integers that no float can be added to.
+    if (type(field) is int or type(field) is float) and -_LARGEST <= field <= _LARGEST:
         return field
     raise FormatError("not a SenML number")
 
@@ -186,10 +189,10 @@ def field_of(address: str) -> Find:
 def _measured(record: _Resolved) -> object:
     if record.value is None:
         raise LookupError("no value")
-    if record.unit is None or isinstance(record.value, str | bytes | bool):
-        return record.value
-    assert isinstance(record.value, int | float)
-    return Measured(record.value, record.unit)
+    # Texts and truth values have no unit, whatever a base unit says.
+    if record.unit is not None and (type(record.value) is int or type(record.value) is float):
+        return Measured(record.value, record.unit)
+    return record.value
 
 
 def _summed(record: _Resolved) -> object:

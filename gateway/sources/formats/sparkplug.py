@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gateway.sources.formats import protobuf
+from gateway.sources.formats.births import Birth, Births, Place
 from gateway.sources.formats.documents import EmptyPayload, Find, FormatError
 
 _Payload = tuple[int | None, list["_Metric"]]
@@ -26,14 +27,6 @@ _SESSION = "bdSeq"
 # Sparkplug 3.0, 6.4.16: Int8 to Int64, by datatype, with their width in bits.
 _SIGNED = {1: 8, 2: 16, 3: 32, 4: 64}
 _BOOLEAN = 11
-
-
-class Place(NamedTuple):
-    """Where a message belongs: an edge node, or a device of it ("" for the node itself)."""
-
-    group: str
-    node: str
-    device: str
 
 
 class BirthNeeded(FormatError):  # noqa: N818 - the payload is right; what explains it is not here
@@ -62,58 +55,6 @@ class _Metric(NamedTuple):
     value: object = None
     width: int = 0
     """The bits of the integer field that carried the value; 0 if none did."""
-
-
-class _Birth(NamedTuple):
-    names: dict[int, str]
-    datatypes: dict[str, int | None]
-    session: object
-
-
-class Births:
-    """What the BIRTH messages of nodes and devices said, the least recently used forgotten first.
-
-    Args:
-        most: how many metrics to keep in all; publishers are not trusted with more.
-
-    """
-
-    def __init__(self, most: int = 100_000) -> None:
-        self._most = most
-        self._held = 0
-        self._births: dict[Place, _Birth] = {}
-
-    def __len__(self) -> int:
-        return self._held
-
-    def of(self, place: Place) -> _Birth | None:
-        """Return the last birth of a place, or None."""
-        birth = self._births.pop(place, None)
-        if birth is not None:
-            self._births[place] = birth
-        return birth
-
-    def add(self, place: Place, birth: _Birth) -> None:
-        """Keep a birth; a node's starts a new session, in which its devices are not born yet."""
-        self.forget(place)
-        self._births[place] = birth
-        self._held += _size(birth)
-        while self._held > self._most:
-            self._drop(next(iter(self._births)))
-
-    def forget(self, place: Place) -> None:
-        """Forget a device, or a node with its devices."""
-        gone = [known for known in self._births if known[:2] == place[:2]] if not place.device else [place]
-        for known in gone:
-            self._drop(known)
-
-    def _drop(self, place: Place) -> None:
-        birth = self._births.pop(place, None)
-        self._held -= _size(birth) if birth else 0
-
-
-def _size(birth: _Birth) -> int:
-    return 1 + len(birth.datatypes)
 
 
 class SparkplugDecoder:
@@ -178,25 +119,25 @@ def _place(topic: str) -> tuple[str, Place]:
     return levels[2], Place(levels[1], levels[3], device)
 
 
-def _birth(metrics: list[_Metric]) -> _Birth:
+def _birth(metrics: list[_Metric]) -> Birth:
     if len(metrics) > _MOST_IN_BIRTH:
         raise FormatError("a Sparkplug birth of too many metrics")
     names: dict[int, str] = {}
-    datatypes: dict[str, int | None] = {}
+    datatypes: dict[str, int] = {}
     for metric in metrics:
-        if not metric.name or metric.name in datatypes or metric.alias in names:
-            raise FormatError("a Sparkplug birth with an unnamed or repeated metric")
+        if not metric.name or metric.datatype is None or metric.name in datatypes or metric.alias in names:
+            raise FormatError("a Sparkplug birth with an unnamed, untyped or repeated metric")
         datatypes[metric.name] = metric.datatype
         if metric.alias is not None:
             names[metric.alias] = metric.name
-    return _Birth(names, datatypes, _session(metrics))
+    return Birth(names, datatypes, _session(metrics))
 
 
 def _session(metrics: list[_Metric]) -> object:
     return next((metric.value for metric in metrics if metric.name == _SESSION), None)
 
 
-def _named(metric: _Metric, birth: _Birth | None, place: Place) -> str:
+def _named(metric: _Metric, birth: Birth | None, place: Place) -> str:
     if metric.name:
         return metric.name
     if metric.alias is None:
@@ -206,7 +147,7 @@ def _named(metric: _Metric, birth: _Birth | None, place: Place) -> str:
     return birth.names[metric.alias]
 
 
-def _value(metric: _Metric, name: str, birth: _Birth | None, place: Place) -> object:
+def _value(metric: _Metric, name: str, birth: Birth | None, place: Place) -> object:
     if metric.null:
         return None
     if not metric.width:
