@@ -1,5 +1,7 @@
 """Sparkplug messages become values of named metrics, once their births have been seen."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -263,6 +265,21 @@ def test_what_is_kept_is_counted_exactly(messages: list[tuple[str, int, int]]) -
         if kind.endswith("BIRTH"):
             alive.add((node, device if kind[0] == "D" else None))
         assert len(births) == 3 * len(alive)
+
+
+def test_nothing_is_kept_of_nodes_that_died() -> None:
+    decoder = SparkplugDecoder()
+    tracemalloc.start()
+    try:
+        for node in range(2_000):
+            decoder.parse(f"spBv1.0/plant/DBIRTH/{node}/m", BIRTH)
+            decoder.parse(
+                f"spBv1.0/plant/{'DDEATH' if node % 2 else 'NDEATH'}/{node}{'/m' * (node % 2)}", sparkplug()
+            )
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 50_000
 
 
 def test_a_rebirth_is_asked_for_by_a_command_to_the_node() -> None:
