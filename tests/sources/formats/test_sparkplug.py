@@ -139,6 +139,15 @@ def test_a_later_birth_replaces_the_earlier() -> None:
     assert decoder.parse(DDATA, power(-1)) == {"Other": 2**32 - 1, "Other|t": TEN_MS}
 
 
+@pytest.mark.parametrize("birth", [b"", b"\x00", sparkplug(metric(alias=1, datatype=3))])
+def test_a_birth_that_cannot_be_read_still_ends_the_one_before(birth: bytes) -> None:
+    decoder = born()
+    with pytest.raises(FormatError):
+        decoder.parse(DBIRTH, birth)
+    with pytest.raises(BirthNeeded):
+        decoder.parse(DDATA, power(5))
+
+
 def test_a_death_ends_what_the_birth_said() -> None:
     decoder = born()
     assert decoder.parse(DDEATH, sparkplug()) == {}
