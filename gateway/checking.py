@@ -219,7 +219,8 @@ def _shown(field: str, details: ErrorDetails) -> object:
         return NOT_SHOWN
     if isinstance(value, dict) and "field" in details.get("ctx", {}):
         value = value.get(name)
-    return _redacted(value, name)
+    # A source's patterns may be seen, a household's meters may not.
+    return _redacted(value, "" if field.startswith("source.") and name == _METERS else name)
 
 
 def _redacted(value: object, name: str = "", depth: int = 0) -> object:

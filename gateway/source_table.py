@@ -20,6 +20,7 @@ MWH_PER_UNIT: dict[str, Fraction] = {
     "kWh": Fraction(10**6),
     "MWh": Fraction(10**9),
     "J": Fraction(5, 18),
+    "mJ": Fraction(5, 18_000),
     "kJ": Fraction(5_000, 18),
     "MJ": Fraction(5_000_000, 18),
     "Wmin": Fraction(1_000, 60),

@@ -109,8 +109,6 @@ def _counted(scale: int) -> Callable[[ZoneInfo | None], TimeReader]:
             raise TimeError("not a time")
         try:
             return _ms(number_of(value), scale)
-        except TimeError:
-            raise
         except ValueError:
             raise TimeError("not a time as a number") from None
 
@@ -171,7 +169,7 @@ def _standard_offset(moment: datetime, zone: ZoneInfo) -> timedelta:
 def _cosem(zone: ZoneInfo | None) -> TimeReader:
     def read(value: object) -> int:
         octets = value if type(value) is bytes else b""
-        if type(value) is str and len(value) == 2 * _COSEM_LENGTH and value.isalnum():
+        if type(value) is str and len(value) == 2 * _COSEM_LENGTH:
             octets = _from_hex(value)
         if len(octets) != _COSEM_LENGTH:
             raise TimeError("not a COSEM clock")
@@ -230,7 +228,7 @@ def _pattern(pattern: str, zone: ZoneInfo | None) -> TimeReader:
 def _pattern_ms(text: str, pattern: str, zone: ZoneInfo | None) -> int:
     try:
         moment = datetime.strptime(text, pattern)  # noqa: DTZ007 - a zone is declared
-    except (ValueError, OverflowError):
+    except ValueError:
         raise TimeError("a time that does not fit its pattern") from None
     return _utc_ms(moment, zone)
 

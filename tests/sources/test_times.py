@@ -94,6 +94,11 @@ def test_a_text_that_is_no_iso_8601_time_with_its_offset_is_refused(time: object
     assert refused(time, kind)
 
 
+@pytest.mark.parametrize("date", ["2026-01-05", "20260105", "2026-W02-1"])
+def test_a_date_alone_names_no_moment_in_any_zone(date: str) -> None:
+    assert refused(date, "iso", "Europe/Amsterdam") == "not an ISO 8601 time"
+
+
 @pytest.mark.parametrize("kind", ["auto", "s", "ms"])
 @pytest.mark.parametrize("time", [-1, -0.5, 1e30, float("nan"), float("inf"), 10**400, 253_402_300_800_001])
 def test_a_number_that_counts_no_time_is_refused(time: float, kind: str) -> None:

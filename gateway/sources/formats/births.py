@@ -55,7 +55,7 @@ class Births:
 
     def add(self, place: Place, birth: Birth) -> None:
         """Keep a birth; a node's starts a new session, in which its devices are not born yet."""
-        self.forget(place)
+        self.forget(place)  # so that nothing is counted twice
         devices = self._nodes.pop(place[:2], {})
         self._nodes[place[:2]] = devices
         devices[place.device] = birth

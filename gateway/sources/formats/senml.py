@@ -20,6 +20,8 @@ _Record = dict[object, object]
 
 _VERSION = 10
 _LARGEST = 1e300
+# A long base name would count once for every record.
+_LONGEST_NAME = 256
 # RFC 8428, table 4: the labels in CBOR.
 _LABELS: dict[object, str] = {
     -1: "bver", -2: "bn", -3: "bt", -4: "bu", -5: "bv", -6: "bs",
@@ -105,7 +107,6 @@ def _cbor(payload: bytes) -> list[_Record]:
     try:
         decoder = cbor2.CBORDecoder(
             BytesIO(payload),
-            tag_hook=_refuse,
             semantic_decoders=_REFUSED_TAGS,
             max_depth=_CBOR_DEPTH,
             allow_duplicate_keys=False,
@@ -139,7 +140,7 @@ def _labelled(record: _Record) -> _Record:
 def _name(base: _Record, record: _Record) -> str:
     stem, leaf = base.get("bn", ""), record.get("n", "")
     name = stem + leaf if isinstance(stem, str) and isinstance(leaf, str) else ""
-    if not _NAME.fullmatch(name):
+    if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
         raise FormatError("not a SenML name")
     return name
 

@@ -77,6 +77,9 @@ class SparkplugDecoder:
 
         """
         kind, place = _place(topic)
+        if kind.endswith("BIRTH"):
+            # Whatever the new one says: aliases of the one before mean something else from now on.
+            self._births.forget(place)
         if not payload:
             raise EmptyPayload
         time_ms, metrics = _payload(payload)

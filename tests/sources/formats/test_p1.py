@@ -146,6 +146,11 @@ def test_one_wrong_byte_is_noticed(position: int, change: int) -> None:
         return
 
 
+def test_what_is_longer_than_any_telegram_is_refused_before_it_is_summed() -> None:
+    lines = [f"1-0:{high}.{low}.0(00001.000*kWh)" for high in range(100) for low in range(20)]
+    assert refused(telegram(*lines)) == "longer than any P1 telegram"
+
+
 def test_a_wrong_check_sum_is_refused() -> None:
     assert refused(telegram(*DUTCH).replace(b"00.417", b"00.917")) == "P1 check sum"
 

@@ -117,6 +117,7 @@ def test_a_time_is_absolute_from_two_to_the_28_on() -> None:
         [{"n": 5, "v": 1}],
         [{"bn": 5, "n": "m1", "v": 1}],
         [{"v": 1}],
+        [{"n": "x" * 257, "v": 1}],
         [{"n": "a b", "v": 1}],
         [{"n": "/a", "v": 1}],
         [{"n": "a|t", "v": 1}],
@@ -185,7 +186,20 @@ def test_cbor_of_anything_but_plain_numbers_and_texts_is_refused(value: bytes) -
         SENML.parse(cbor_value(value))
 
 
-@pytest.mark.parametrize("record", [b"\xa2\x02\x05\x02\x05", b"\xa3\x00\x62m1\x02\x05\x61v\x05"])
+@pytest.mark.parametrize("tag", [b"\xd8\x1c", b"\xd9\xd9\xf7", b"\xd8\x1e", b"\xc1"])
+@pytest.mark.parametrize("pack", [b"\x80", b"\x82\x01\x02", b"\x05"])
+def test_a_tag_around_a_pack_is_refused(tag: bytes, pack: bytes) -> None:
+    with pytest.raises(FormatError):
+        SENML.parse(tag + pack)
+
+
+def test_a_label_is_an_integer_and_what_equals_one_is_not() -> None:
+    """In Python True is 1, which is the unit's label, and 2.0 is the value's."""
+    payload = b"\x81\xa4\x00\x62m1\xf5\x05\x02\x07\xf9\x42\x00\x05"
+    assert found(payload, "m1") == 7
+
+
+@pytest.mark.parametrize("record", [b"\xa3\x00\x62m1\x02\x05\x02\x05", b"\xa3\x00\x62m1\x02\x05\x61v\x05"])
 def test_a_field_that_stands_twice_is_refused(record: bytes) -> None:
     with pytest.raises(FormatError):
         SENML.parse(b"\x81" + record)

@@ -1,5 +1,7 @@
 """Sparkplug messages become values of named metrics, once their births have been seen."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,6 +139,15 @@ def test_a_later_birth_replaces_the_earlier() -> None:
     assert decoder.parse(DDATA, power(-1)) == {"Other": 2**32 - 1, "Other|t": TEN_MS}
 
 
+@pytest.mark.parametrize("birth", [b"", b"\x00", sparkplug(metric(alias=1, datatype=3))])
+def test_a_birth_that_cannot_be_read_still_ends_the_one_before(birth: bytes) -> None:
+    decoder = born()
+    with pytest.raises(FormatError):
+        decoder.parse(DBIRTH, birth)
+    with pytest.raises(BirthNeeded):
+        decoder.parse(DDATA, power(5))
+
+
 def test_a_death_ends_what_the_birth_said() -> None:
     decoder = born()
     assert decoder.parse(DDEATH, sparkplug()) == {}
@@ -263,6 +274,21 @@ def test_what_is_kept_is_counted_exactly(messages: list[tuple[str, int, int]]) -
         if kind.endswith("BIRTH"):
             alive.add((node, device if kind[0] == "D" else None))
         assert len(births) == 3 * len(alive)
+
+
+def test_nothing_is_kept_of_nodes_that_died() -> None:
+    decoder = SparkplugDecoder()
+    tracemalloc.start()
+    try:
+        for node in range(2_000):
+            decoder.parse(f"spBv1.0/plant/DBIRTH/{node}/m", BIRTH)
+            decoder.parse(
+                f"spBv1.0/plant/{'DDEATH' if node % 2 else 'NDEATH'}/{node}{'/m' * (node % 2)}", sparkplug()
+            )
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 50_000
 
 
 def test_a_rebirth_is_asked_for_by_a_command_to_the_node() -> None:
