@@ -51,11 +51,12 @@ def microbits_of(levels: IntArray) -> IntArray:
     """
     distinct, back = np.unique(levels, return_inverse=True)
     about = np.log2(np.maximum(distinct, 1)) * MICROBITS_PER_BIT
-    prices = np.ceil(about).astype(np.int64)
+    prices: IntArray = np.ceil(about).astype(np.int64)
     # Doubles are right to 1e-7 here: only next to a whole number can rounding up go wrong.
     for place in np.flatnonzero((np.abs(about - np.rint(about)) < _DOUBTFUL) | (distinct < 1)):
         prices[place] = microbits(int(distinct[place]))
-    return prices[back]
+    found: IntArray = prices[back]
+    return found
 
 
 def levels_within(bits: float) -> int:
