@@ -20,6 +20,7 @@ from gateway.cli import app
 from gateway.config import Config, HouseholdTable, Release
 from gateway.messages import Release as Slot
 from gateway.messages import Renderer
+from gateway.metering import metering_of
 from gateway.policy import DEFAULT_LEVELS, DEFAULT_RANGE_MW, Book, document_of
 from gateway.quantities import duration_ms, power_mw
 from gateway.sources import Readings, Reason, Sources
@@ -182,12 +183,12 @@ def test_the_readmes_reading_is_released_as_the_readme_shows() -> None:
     payload = written.replace('\\"', '"').replace("$start", json.loads(shown[2])["slot"])
     config = load(ROOT / "deploy" / "noiseless.toml")
     document = document_of(config)
-    sources = Sources(config.source, document.households, document.slot_ms)
+    sources = Sources(config.source, metering_of(config), document.slot_ms)
     readings, rejected = sources.decode([(topic, payload.encode(), False)])
     assert not rejected
     release = json.loads(shown[2])
     start_ms = int(datetime.fromisoformat(release["slot"]).timestamp() * 1_000)
-    assert readings.start_ms.tolist() == [start_ms]
+    assert readings.time_ms.tolist() == [start_ms]
     power_w = mean_power_w(readings, document.slot_ms)
     low, high = release["between_w"]
     assert low <= power_w < high
@@ -198,7 +199,7 @@ def test_the_readmes_reading_is_released_as_the_readme_shows() -> None:
 
 
 def mean_power_w(readings: Readings, slot_ms: int) -> float:
-    return int(readings.energy_mwh[0]) / 1_000 * 3_600_000 / slot_ms
+    return int(readings.value[0]) / 1_000 * 3_600_000 / slot_ms
 
 
 def test_every_reason_of_rejection_is_explained() -> None:

@@ -8,7 +8,7 @@ import time
 from itertools import chain
 
 from brokers import Mosquitto
-from gateways import Gateway, eventually
+from gateways import Gateway
 from service.conftest import GatewayFactory
 from service.expecting import Grid
 from service.telling import FINE, POWER, Street, mean_of_samples, watts_of

@@ -1,17 +1,14 @@
 """Meters that tell a running total: what goes through is found between readings, and nothing is made up."""
 
-import json
 import random
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from brokers import Mosquitto
-from gateways import Gateway, eventually
+from gateways import Gateway
 from service.conftest import GatewayFactory
-from service.expecting import Grid
-from service.telling import FINE, REGISTER, Street, assert_close, means_of_register, watts_of
+from service.telling import REGISTER, Street, assert_close, means_of_register
 from service.watching import Message, Watcher, publish
 
 LENGTH = 3_600
@@ -204,3 +201,47 @@ def interrupted(gateway: Gateway, *, kindly: bool) -> None:
     else:
         gateway.kill()
     gateway.start()
+
+
+def wild(dice: random.Random) -> list[tuple[int, float]]:
+    """Return (second, Wh) of a register that does everything: rests, falls, leaps, starts again, says zero."""
+    wh, told = 47_900.0, []
+    for second in range(0, LAST, 120):
+        wh += dice.choice([0, 10, 20, 20, 40])
+        if dice.random() < 0.02:
+            wh = dice.choice([0, wh - 6_700, wh + 6_700, wh - 1, 41_200, 999_999_999])
+        wh = max(wh, 0)
+        if dice.random() < 0.7:
+            told.append(
+                (second, wh if dice.random() < 0.95 else dice.choice([0, wh - 100, wh + 9_000, 1e12]))
+            )
+    return [(second, max(stood, 0)) for second, stood in told]
+
+
+def test_nothing_that_a_register_can_say_is_negative_and_the_slots_go_on(
+    make_gateway: GatewayFactory, mosquitto: Mosquitto, watcher: Watcher
+) -> None:
+    """As E4 (home-assistant/core#178137): a fall was taken for energy that came back."""
+    dice = random.Random(3)
+    names = [f"wild-{i:02}" for i in range(24)]
+    street = Street(
+        names,
+        [
+            {**REGISTER, "meters": ["wild-0*"]},
+            {**REGISTER, "meters": ["wild-1*"], "gaps": "missing", "modulus": "100 kWh", "limit": "50 kW"},
+            {**REGISTER, "meters": ["wild-2*"], "serial": "/serial"},
+        ],
+        LENGTH,
+    )
+    gateway: Gateway = make_gateway(**street.tables()).start()
+    told = [
+        street.register(name, second, wh, serial=dice.choice(["a", "a", "a", "a", "b", ""]))
+        for name in names
+        for second, wh in wild(dice)
+    ]
+    dice.shuffle(told)
+    publish(mosquitto.port, [*told, *street.tick(0), *street.tick(SLOTS)])
+    watts = [watt for name in names for watt in street.watts(watcher, name, SLOTS)]
+    assert min(watt for watt in watts if watt is not None) >= 0
+    assert len({watt for watt in watts if watt}) > len(names)
+    assert gateway.operator_metrics()["implausible"] > 50

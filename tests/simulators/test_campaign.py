@@ -13,6 +13,7 @@ from brokers import Mosquitto
 
 from gateway.checking import validated
 from gateway.clocks import utc_ms
+from gateway.metering import metering_of
 from gateway.report import privacy_table
 from gateway.sources import Sources
 from simulators.campaign import Campaign
@@ -92,13 +93,12 @@ async def test_the_same_seed_publishes_the_same_and_another_something_else(mosqu
 
 async def test_a_written_configuration_reads_all_that_is_published(mosquitto: Mosquitto) -> None:
     config = validated(tomllib.loads(campaign(mosquitto.url).config()))
-    ids = [household.id for household in config.household]
     _, heard = await published(mosquitto)
-    sources = Sources(config.source, ids, config.slots.length)
+    sources = Sources(config.source, metering_of(config), config.slots.length)
     readings, rejected = sources.decode([(topic, payload, False) for topic, payload in heard])
     assert not rejected
     assert len(readings) == 15
-    assert set(readings.household.tolist()) == set(range(5))
+    assert set(readings.meter.tolist()) == set(range(5))
     assert config.broker.url == mosquitto.url
 
 

@@ -18,6 +18,7 @@ from gateways import Gateway, noiseless
 from service.watching import Watcher
 
 from gateway.checking import load, validated
+from gateway.metering import metering_of
 from gateway.policy import document_of
 from gateway.privacy import MISSING, IntArray, State, close_slot
 from gateway.report import privacy_table
@@ -315,15 +316,16 @@ def test_a_written_configuration_is_good_and_reads_what_is_published(
     config = validated(tomllib.loads(replay.config()))
     assert config.slots.length == (slot_ms or {1_000: 900_000}.get(interval_ms, max(HALF_HOUR, interval_ms)))
     assert privacy_table(config)["ok"]
-    sources = Sources(config.source, HOMES, config.slots.length)
+    metering = metering_of(config)
+    sources = Sources(config.source, metering, config.slots.length)
     table = Timetable.of(replay.recording, Quantity.INTERVAL, Faults())
     topics = [f"meters/{home}/reading" for home in HOMES]
     sent = [(m.topic, m.payload, False) for m in table.messages(0, len(table), topics, "energy_wh")]
     readings, rejected = sources.decode(sent)
     assert not rejected
-    assert set(sources.parts.tolist()) == {config.slots.length // interval_ms}
-    row = (readings.start_ms - START_MS) // interval_ms
-    assert (readings.energy_mwh == 1_000 * energy[row, readings.household]).all()
+    assert set(metering.meters.span_ms.tolist()) == {interval_ms}
+    row = (readings.time_ms - START_MS) // interval_ms
+    assert (readings.value == 1_000 * energy[row, readings.meter]).all()
 
 
 @pytest.mark.parametrize(
