@@ -54,6 +54,9 @@ class Schedule(Protocol):
     def observe(self, readings: Readings) -> None:
         """Take note of a batch of readings."""
 
+    def arrival_ms(self) -> int | None:
+        """Return the time of readings that arrive now and say none; None where they have no place."""
+
     def first_slot(self) -> int | None:
         """Return the first slot of a new ledger, once it can be known."""
 
@@ -78,6 +81,10 @@ class WallSchedule:
 
     def observe(self, readings: Readings) -> None:
         """Take no note: readings do not move this clock."""
+
+    def arrival_ms(self) -> int:
+        """Return the time."""
+        return self._clock.now_ms()
 
     def first_slot(self) -> int:
         """Return the slot that is running."""
@@ -123,6 +130,9 @@ class EventSchedule:
         np.maximum.at(self._latest, meter, time_ms + self._span_ms[meter])
         np.minimum.at(self._earliest, meter, time_ms)
         self._moved.set()
+
+    def arrival_ms(self) -> None:
+        """Return None: our own time says nothing about events, and must not move their clock."""
 
     def first_slot(self) -> int | None:
         """Return the median meter's first slot, once half the roll has spoken.

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from gateway.clocks import Schedule, WallClock
+from gateway.clocks import Schedule
 from gateway.ledger import Ledger, LedgerThread
 from gateway.mqtt import Message, Session
 from gateway.slots import OpenSlots, Put
@@ -26,8 +26,7 @@ class Intake:
     Args:
         sources: how messages become readings.
         meters: how many there are.
-        clock: the time of readings that say none.
-        schedule: which readings are too far ahead.
+        schedule: which readings are too far ahead, and when those came that do not say it.
         ledger: journals the readings.
         thread: runs the ledger.
         metrics: counts for the operator.
@@ -39,14 +38,12 @@ class Intake:
         sources: Sources,
         *,
         meters: int,
-        clock: WallClock,
         schedule: Schedule,
         ledger: Ledger,
         thread: LedgerThread,
         metrics: OperatorMetrics,
     ) -> None:
         self._sources = sources
-        self._clock = clock
         self._schedule = schedule
         self._ledger = ledger
         self._thread = thread
@@ -75,7 +72,7 @@ class Intake:
             hurry: the broker waits for acknowledgements.
 
         """
-        readings, rejected = self._sources.decode(messages, self._clock.now_ms())
+        readings, rejected = self._sources.decode(messages, self._schedule.arrival_ms())
         self._schedule.observe(readings)
         put = self._enter(readings)
         self._pending.append(put.fresh)

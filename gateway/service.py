@@ -69,7 +69,6 @@ class Gateway:
         self._intake = Intake(
             self._sources,
             meters=len(self._meters),
-            clock=clock,
             schedule=self._schedule,
             ledger=self._ledger,
             thread=self._thread,

@@ -69,7 +69,6 @@ class Way:
         self.intake = Intake(
             sources,
             meters=len(HOMES),
-            clock=clock,
             schedule=schedule,
             ledger=self.ledger,
             thread=self.thread,

@@ -21,7 +21,7 @@ from gateway.ledger.balance import Balances
 from gateway.messages import Release
 from gateway.meters import Meters, Quantity
 from gateway.policy import PolicyDocument
-from gateway.privacy import Closed, IntArray, Policy, State
+from gateway.privacy import MISSING, Closed, IntArray, Policy, State
 from gateway.pseudonyms import PseudonymKey
 from gateway.sources import Readings
 
@@ -316,7 +316,8 @@ class Ledger:
     def _widened(self, blank: IntArray) -> IntArray:
         """Return the registers of every meter ever seen, with ``blank`` for those that are new."""
         places = self._db.execute("SELECT count(*) FROM place WHERE kind = 'meter'").fetchone()[0]
-        wide = np.zeros((len(blank), places), np.int64)
+        # Meters that are not on the roll, and those that came after the row was written, said nothing yet.
+        wide = np.full((len(blank), places), MISSING, np.int64)
         wide[:, self._meters] = blank
         for (blob,) in self._db.execute("SELECT columns FROM register").fetchall():
             known = np.frombuffer(blob, _INT64).reshape(len(blank), -1)

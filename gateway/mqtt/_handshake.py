@@ -83,14 +83,15 @@ def check_connack(connack: ConnAckPacket, table: str) -> None:
 def subscribe_packet(filters: Sequence[str], fence_topic: str | None) -> SubscribePacket:
     """Return the SUBSCRIBE for all `filters` and the fence, if there is one.
 
-    Retained messages come with a new subscription only: what changed while we were away is in the queue.
+    Retained messages come with a new subscription only: what changed while we were away is in the queue. Only
+    these carry the flag: many meters retain all they say, and what they say now is as live as any other.
     """
     inputs = [
         TopicFilter(
             pattern,
             max_qos=QoS.AT_LEAST_ONCE,
             no_local=_no_local(pattern, fence_topic),
-            retain_as_published=True,
+            retain_as_published=False,
             retain_handling=RetainHandling.SEND_IF_SUBSCRIPTION_NOT_EXISTS,
         )
         for pattern in filters

@@ -51,13 +51,13 @@ class Sources:
         return list(dict.fromkeys(name for mapping in self._mappings for name in mapping.filters))
 
     def decode(
-        self, messages: Iterable[tuple[str, bytes, bool]], arrival_ms: int
+        self, messages: Iterable[tuple[str, bytes, bool]], arrival_ms: int | None = None
     ) -> tuple[Readings, Counter[Reason]]:
         """Return the readings of (topic, payload, retained) messages, and how many were none, by reason.
 
         Args:
             messages: in the order of arrival.
-            arrival_ms: the time of readings that say none.
+            arrival_ms: the time of readings that say none; left out: they are kept out.
 
         """
         rows: list[tuple[int, int, int, bool, int]] = []
@@ -77,8 +77,11 @@ class Sources:
                         reasons.append(one)
                     elif (place := positions.get(one.meter)) is None:
                         reasons.append(Reason.UNKNOWN_HOUSEHOLD)
+                    elif (time_ms := arrival_ms if one.time_ms is None else one.time_ms) is None:
+                        reasons.append(Reason.BAD_TIME)
+                    elif one.time_ms is None and retained:
+                        reasons.append(Reason.STALE_RETAINED)  # it arrived before we asked, who knows when
                     else:
-                        time_ms = arrival_ms if one.time_ms is None else one.time_ms
                         add((place, time_ms, one.value, retained, one.serial))
             if len(branches) == 1:
                 rejected.update(reasons)

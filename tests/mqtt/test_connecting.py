@@ -97,7 +97,7 @@ async def test_connect_asks_for_what_the_broker_was_configured_with(fake: FakeBr
     assert (connect.will.topic, connect.will.payload, connect.will.retain) == (STATE, b"offline", True)
     assert (connect.will.qos, connect.will.will_delay_interval) == (QoS.AT_LEAST_ONCE, 5)
     granted = {f.pattern: (f.max_qos, f.no_local, f.retain_as_published) for f in subscribe.topic_filters}
-    assert granted == {"in/#": (QoS.AT_LEAST_ONCE, True, True), FENCE: (QoS.AT_LEAST_ONCE, False, True)}
+    assert granted == {"in/#": (QoS.AT_LEAST_ONCE, True, False), FENCE: (QoS.AT_LEAST_ONCE, False, True)}
     await gateway.crash()
 
 

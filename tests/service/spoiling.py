@@ -27,8 +27,8 @@ def spoilt(grid: Grid, slot: int, household: str) -> list[Spoilt]:
         return json.dumps({name: value for name, value in reading.items() if value is not ...}).encode()
 
     payloads = {
+        "empty": [b""],
         "undecodable": [
-            b"",
             b"{" + MARKER.encode(),
             b'{"note":"' + MARKER.encode() + b'\xff\xfe"}',
             b"[" * 100_000,
@@ -48,16 +48,19 @@ def spoilt(grid: Grid, slot: int, household: str) -> list[Spoilt]:
             fields(ts=...),
             fields(unit=...),
         ],
-        "wrong_type": [fields(energy_wh=value) for value in (None, True, "9", [9], {"wh": 9})],
+        "wrong_type": [fields(energy_wh=value) for value in (None, True, [True], {"wh": 9})],
+        "not_a_number": [fields(energy_wh=value) for value in ("", "9 Wh", "0x9", "1_0", MARKER)],
         "implausible": [fields(energy_wh=value) for value in (1e300, -1e300, 10**17, -(10**17))],
         "undeclared_unit": [fields(unit=value) for value in (MARKER, "kW", "wh", 1, None)],
         "bad_time": [
             fields(ts=value)
             for value in (start.removesuffix("Z"), MARKER, "", None, True, -1, 1e30, [start], "24:00")
-        ],
+        ]
+        + [fields(ts=value) for value in ("0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", 0)]
+        + [fields(ts="9999-12-31T00:00:00Z")],
         "misaligned": [fields(ts=start.replace(":00Z", ":30Z"))],
-        "future": [fields(ts="9999-12-31T00:00:00Z"), fields(ts=grid.start(slot + 1_000_000))],
-        "late": [fields(ts="0001-01-01T00:00:00Z"), fields(ts="1970-01-01T00:00:00Z"), fields(ts=0)],
+        "future": [fields(ts="2099-12-31T00:00:00Z"), fields(ts=grid.start(slot + 1_000_000))],
+        "late": [fields(ts="2001-02-03T00:00:00Z"), fields(ts=1_000_000_020)],
     }
     found = [Spoilt(reason, Message(topic, payload)) for reason, many in payloads.items() for payload in many]
     found.append(Spoilt("unknown_household", Message(f"meters/{MARKER}/reading", fields())))

@@ -100,9 +100,11 @@ def test_a_flood_of_changes_of_one_meter_does_not_fill_the_journal(
     gateway.signal(signal.SIGCONT)
     eventually("all is in", lambda: gateway.operator_metrics()["noiseless_operator_messages_total"] >= 4_004)
     eventually("all is durable", lambda: gateway.operator_metrics()["noiseless_operator_unacknowledged"] == 0)
-    journaled = gateway.query("SELECT sum(length(readings)) / 24 FROM journal")
+    journaled = gateway.query("SELECT sum(length(readings)) / 40 FROM journal")
     assert journaled < 100
-    assert gateway.operator_metrics()["quota"] > 3_900
+    counted = gateway.operator_metrics()
+    # Of what comes in one batch only the largest counts.
+    assert counted["repeated"] + counted.get("quota", 0) > 3_900
 
 
 def test_a_stale_retained_reading_is_counted_apart_and_one_of_an_open_slot_is_used(
@@ -113,6 +115,8 @@ def test_a_stale_retained_reading_is_counted_apart_and_one_of_an_open_slot_is_us
     publish(mosquitto.port, [reading(name, slot) for slot in (0, 1, 2) for name in NAMES[2:]])
     watcher.wait_for_slots(["household/h-1"], GRID.starts(0, 2))
     gateway.stop()
+    # A session that is new at the broker: what is published while ours waits comes as any other message.
+    gateway.configure(broker={"client_id": "another"})
     publish(
         mosquitto.port, [reading("h-1", 0)._replace(retain=True), reading("h-2", 2)._replace(retain=True)]
     )

@@ -109,12 +109,12 @@ def test_a_filter_that_left_the_configuration_is_unsubscribed_and_the_rest_goes_
 ) -> None:
     """The broker keeps subscriptions in the session: messages that nobody wants would come for ever."""
     source = {"value": "/energy_wh", "unit": "Wh", "time": {"at": "/ts"}}
-    old = {"topic": "old/{household}", "households": ["h-1"], **source}
-    new = {"topic": "meters/{household}/reading", "households": ["h-0", "h-2"], **source}
+    old = {"topic": "old/{household}", "meters": ["h-1"], **source}
+    new = {"topic": "meters/{household}/reading", "meters": ["h-0", "h-2"], **source}
     gateway: Gateway = make_gateway(roll(*NAMES), source=[new, old]).start()
     publish(mosquitto.port, [reading("h-1")])
     eventually("it came", lambda: gateway.operator_metrics()["noiseless_operator_messages_total"] == 1)
-    gateway.configure(source=[{**new, "households": ["*"]}])
+    gateway.configure(source=[{**new, "meters": ["*"]}])
     reload(gateway, "broker connected")
     publish(mosquitto.port, [reading("h-1"), GRID.reading("h-0", 0, 0)])
     eventually("hers came", lambda: gateway.operator_metrics()["noiseless_operator_readings_total"] == 1)
