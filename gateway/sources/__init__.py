@@ -72,7 +72,7 @@ class Sources:
                     reasons.append(self._noted(rejection))
                     continue
                 for one in found:
-                    if type(one) is not Found:
+                    if not isinstance(one, Found):
                         reasons.append(one)
                     elif (place := positions.get(one.meter)) is None:
                         reasons.append(Reason.UNKNOWN_HOUSEHOLD)

@@ -89,7 +89,7 @@ def _number_reader(source: SourceTable) -> Callable[[object, Fraction | None], i
     def number(value: object, factor: Fraction | None) -> int:
         if isinstance(value, Measured):
             value, factor = value.number, _factor(own, value.unit)
-        if type(value) is list:
+        if type(value) is list and value:  # of nothing at all the sum would be a reading of 0
             return sum(number(part, factor) for part in value)
         exact = _exact(value, decimal)
         if sentinels and float(exact) in sentinels:
