@@ -76,10 +76,11 @@ class Sources:
                         reasons.append(one)
                     elif (place := positions.get(one.meter)) is None:
                         reasons.append(Reason.UNKNOWN_HOUSEHOLD)
-                    elif (time_ms := arrival_ms if one.time_ms is None else one.time_ms) is None:
-                        reasons.append(Reason.BAD_TIME)
-                    elif one.time_ms is None and retained:
-                        reasons.append(Reason.STALE_RETAINED)  # it arrived before we asked, who knows when
+                    elif (time_ms := arrival_ms if one.time_ms is None else one.time_ms) is None or (
+                        retained and one.time_ms is None
+                    ):
+                        # A kept one arrived before we asked, who knows when.
+                        reasons.append(Reason.BAD_TIME if time_ms is None else Reason.STALE_RETAINED)
                     else:
                         add((place, time_ms, one.value, retained, one.serial))
             if len(branches) == 1:
