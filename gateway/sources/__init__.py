@@ -62,33 +62,48 @@ class Sources:
         """
         rows: list[tuple[int, int, int, bool, int]] = []
         rejected: Counter[Reason] = Counter()
-        routes, add = self._routes, rows.append
+        routes = self._routes
         for topic, payload, retained in messages:
             branches = routes.get(topic) or self._route(topic)
             before, reasons = len(rows), list[Reason]()
-            for read, positions in branches:
-                try:
-                    found = read(payload)
-                except RejectedError as rejection:
-                    reasons.append(self._noted(rejection))
-                    continue
-                for one in found:
-                    if isinstance(one, Reason):
-                        reasons.append(one)
-                    elif (place := positions.get(one.meter)) is None:
-                        reasons.append(Reason.UNKNOWN_HOUSEHOLD)
-                    elif (time_ms := arrival_ms if one.time_ms is None else one.time_ms) is None:
-                        reasons.append(Reason.BAD_TIME)
-                    elif one.time_ms is None and retained:
-                        reasons.append(Reason.STALE_RETAINED)  # it arrived before we asked, who knows when
-                    else:
-                        add((place, time_ms, one.value, retained, one.serial))
+            for branch in branches:
+                self._read(branch, payload, retained, arrival_ms, rows, reasons)
             if len(branches) == 1:
                 rejected.update(reasons)
             elif len(rows) == before:
                 # None of several sources could use it.
                 rejected[reasons[0] if reasons else Reason.UNKNOWN_TOPIC] += 1
         return Readings.of(rows), rejected
+
+    def _read(
+        self,
+        branch: _Branch,
+        payload: bytes,
+        retained: bool,  # noqa: FBT001 - called once per message, and keywords take time
+        arrival_ms: int | None,
+        rows: list[tuple[int, int, int, bool, int]],
+        reasons: list[Reason],
+    ) -> None:
+        """Add what a message says in one source to the rows, and why it does not to the reasons."""
+        try:
+            found = branch.read(payload)
+        except RejectedError as rejection:
+            reasons.append(self._noted(rejection))
+            return
+        for one in found:
+            if isinstance(one, Reason):
+                reasons.append(one)
+            elif (place := branch.positions.get(one.meter)) is None:
+                reasons.append(Reason.UNKNOWN_HOUSEHOLD)
+            elif one.time_ms is not None:
+                rows.append((place, one.time_ms, one.value, retained, one.serial))
+            elif retained:
+                # It arrived at the broker before we asked, who knows when.
+                reasons.append(Reason.STALE_RETAINED)
+            elif arrival_ms is None:
+                reasons.append(Reason.BAD_TIME)
+            else:
+                rows.append((place, arrival_ms, one.value, retained, one.serial))
 
     def wanted_rebirths(self) -> list[tuple[str, str]]:
         """Return the (group, node) pairs whose births were missed since the last call, and forget them."""

@@ -48,7 +48,7 @@ def spoilt(grid: Grid, slot: int, household: str) -> list[Spoilt]:
             fields(ts=...),
             fields(unit=...),
         ],
-        "wrong_type": [fields(energy_wh=value) for value in (None, True, [True], {"wh": 9})],
+        "wrong_type": [fields(energy_wh=value) for value in (None, True, [True], [], {"wh": 9})],
         "not_a_number": [fields(energy_wh=value) for value in ("", "9 Wh", "0x9", "1_0", MARKER)],
         "implausible": [fields(energy_wh=value) for value in (1e300, -1e300, 10**17, -(10**17))],
         "undeclared_unit": [fields(unit=value) for value in (MARKER, "kW", "wh", 1, None)],

@@ -109,7 +109,7 @@ def test_a_retained_register_without_a_clock_is_no_baseline(
     publish(mosquitto.port, [Message("meters/r/register", b'{"wh": 47000}', retain=True)])
     gateway: Gateway = make_gateway(
         household=[{"id": "r", **FINE}],
-        source=[{**REGISTER, "meters": ["r"], "time": "arrival", "gap": "5s"}],
+        source=[{**REGISTER, "meters": ["r"], "time": "arrival", "gap": "2s"}],
         slots={"length": "2s", "grace": "500ms", "clock": "wall", "missing": "symbol"},
     ).start()
     now = Grid.running(2)

@@ -8,10 +8,17 @@ from service.conftest import GatewayFactory
 from service.expecting import Grid
 from service.watching import Message, Watcher, publish
 
-# As an int64 it has no two equal bytes, so it is nowhere by chance.
-MWH = 0xE7_61_35_79_42
+# As an int64 it is nowhere by chance.
+MWH = 0x35_79_42
 PATTERN = MWH.to_bytes(8, "little")
 NAMES = [f"h-{i:03}" for i in range(300)]
+SOURCE = {
+    "topic": "meters/{household}/reading",
+    "value": "/energy_wh",
+    "unit": "Wh",
+    "time": {"at": "/ts"},
+    "limit": "10 MW",
+}
 
 
 def traces(gateway: Gateway) -> int:
@@ -33,7 +40,7 @@ def test_a_raw_reading_is_gone_from_the_ledgers_files_after_its_slot(
     make_gateway: GatewayFactory, mosquitto: Mosquitto, watcher: Watcher
 ) -> None:
     gateway: Gateway = make_gateway(
-        roll(*NAMES), slots={"length": "2s", "grace": "500ms", "clock": "wall"}
+        roll(*NAMES), source=[SOURCE], slots={"length": "2s", "grace": "500ms", "clock": "wall"}
     ).start()
     grid = Grid.running(2)
     grid.sleep_into(1, 0.1)
@@ -49,7 +56,7 @@ def test_a_stop_after_the_slot_leaves_no_raw_reading_behind(
     make_gateway: GatewayFactory, mosquitto: Mosquitto, watcher: Watcher
 ) -> None:
     grid = Grid()
-    gateway: Gateway = make_gateway(roll(*NAMES)).start()
+    gateway: Gateway = make_gateway(roll(*NAMES), source=[SOURCE]).start()
     publish(mosquitto.port, readings(grid, 0, marked=10))
     eventually("it is journaled", lambda: traces(gateway) > 0)
     publish(mosquitto.port, readings(grid, 1, marked=1_000))

@@ -309,8 +309,9 @@ async def test_a_recording_can_be_moved_to_start_in_the_interval_that_is_running
 def test_a_written_configuration_is_good_and_reads_what_is_published(
     tmp_path: Path, interval_ms: int, slot_ms: int | None
 ) -> None:
-    # In a second no home takes what it takes in half an hour.
-    energy = np.where(week(60) == MISSING, MISSING, week(60) * interval_ms // HALF_HOUR)
+    energy = week(60)
+    # No home takes in a second what it takes in half an hour.
+    energy = np.where(energy == MISSING, MISSING, energy * interval_ms // HALF_HOUR)
     replay = Replay(
         csv_of(tmp_path / "homes.csv", energy, interval_ms), "mqtt://127.0.0.1:1", slot_ms=slot_ms
     )
