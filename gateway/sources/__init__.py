@@ -75,11 +75,11 @@ class Sources:
                 rejected[reasons[0] if reasons else Reason.UNKNOWN_TOPIC] += 1
         return Readings.of(rows), rejected
 
-    def _read(
+    def _read(  # noqa: PLR0917 - called for every message, and keywords take time
         self,
         branch: _Branch,
         payload: bytes,
-        retained: bool,  # noqa: FBT001 - called once per message, and keywords take time
+        retained: bool,  # noqa: FBT001 - a column
         arrival_ms: int | None,
         rows: list[tuple[int, int, int, bool, int]],
         reasons: list[Reason],
