@@ -263,7 +263,7 @@ def simulate(
 ) -> None:
     """Publish a simulated fleet's readings to a broker: believable homes, feeders, faults on demand."""
     _needs_simulators()
-    from simulators.campaign import Campaign, show_progress
+    from simulators.campaign import Campaign, shown_progress
 
     campaign = Campaign(
         url=url,
@@ -281,7 +281,8 @@ def simulate(
         _write_config(campaign.config, write_config)
 
     async def publish() -> dict[str, Any]:
-        return await campaign.run(_stop_on_signals(), show_progress(_err))
+        with shown_progress(_err) as report:
+            return await campaign.run(_stop_on_signals(), report)
 
     try:
         summary = _run_loop(publish())

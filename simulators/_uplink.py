@@ -71,6 +71,8 @@ class Uplink:
                 await self._publish(client, waiting, until)
             except* MqttError as lost:
                 log.warning("broker lost", unconfirmed=len(waiting), error=str(lost.exceptions[0]))
+                # Each worker put its own back, in any order.
+                waiting = deque(sorted(waiting, key=lambda message: message.due_ms))
                 await self.close()
                 await asyncio.sleep(_PAUSES_S[0])
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from gateway.clocks import utc_ms
-from gateway.quantities import duration_ms, written_duration
-from simulators.fleet import Fleet, FleetProgress, Schedule, feeders
+from gateway.quantities import duration_ms
+from simulators._configuration import written_config
+from simulators.fleet import Fleet, FleetProgress, Schedule
 from simulators.households import Households
 
-_DAY_MS = 86_400_000
 Report = Callable[[FleetProgress], None]
 
 
@@ -64,57 +64,37 @@ class Campaign:
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({publishing, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        if not publishing.done():
-            publishing.cancel()
+        publishing.cancel()
         try:
-            await asyncio.gather(publishing, return_exceptions=stop.is_set())
+            # Told to stop it ends by being cancelled; an error is told all the same.
+            await asyncio.wait({publishing})
+            if not publishing.cancelled():
+                publishing.result()
         except (aiomqtt.MqttError, ExceptionGroup) as error:
             raise OSError(f"{self.url}: the broker refused the fleet: {_first(error)}") from error
         return asdict(fleet.progress)
 
-    def _window_ms(self) -> int:
-        """Return the budget window: a day, or the whole slots next below it."""
-        return max(1, _DAY_MS // self.slot_ms) * self.slot_ms
-
     def config(self) -> str:
         """Write a gateway's configuration that reads this fleet. ValueError as `slot_ms`."""
-        homes = Households.draw(self.households, self.seed)
-        clock = "wall" if self.speed == 1 and self.start is None else "event"
-        lines = [
-            "[broker]",
-            f"url = {json.dumps(self.url)}",
-            "[slots]",
-            f'length = "{written_duration(self.slot_ms)}"',
-            f'clock = "{clock}"',
-            "[budget]",
-            f'window = "{written_duration(self._window_ms())}"',
-            "[release]",
-            "epsilon = 3",
-            'range = ["0 W", "4 kW"]',
-            "[[source]]",
-            'topic = "meters/{household}/reading"',
-            'value = "/energy_wh"',
-            'unit = "Wh"',
-            'time = { at = "/ts" }',
-        ]
-        for name, members in feeders(homes.ids).items():
-            lines += ["[[group]]", f'name = "{name}"', f"members = {json.dumps(members)}", "epsilon = 3"]
-        for household in homes.ids:
-            lines += ["[[household]]", f'id = "{household}"']
-        return "\n".join(lines) + "\n"
+        return written_config(
+            self.url,
+            Households.draw(self.households, self.seed).ids,
+            slot_ms=self.slot_ms,
+            slots={"clock": "wall" if self.speed == 1 and self.start is None else "event"},
+            power_range='["0 W", "4 kW"]',
+            source={"topic": "meters/{household}/reading", "value": "/energy_wh", "unit": "Wh"},
+        )
 
 
-def show_progress(console: Console) -> Report:
-    """Return a report that draws a progress bar on a terminal, and is silent elsewhere."""
+@contextmanager
+def shown_progress(console: Console) -> Iterator[Report]:
+    """Yield a report that draws a progress bar on a terminal, and is silent elsewhere."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    task = progress.add_task("slots", total=None)
-    progress.start()
-
-    def report(done: FleetProgress) -> None:
-        progress.update(task, completed=done.slots, description=f"{done.readings:,} readings, slots")
-
-    return report
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("slots", total=None)
+        yield lambda done: progress.update(
+            task, completed=done.slots, description=f"{done.readings:,} readings, slots"
+        )
 
 
 def _first(error: BaseException) -> BaseException:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -19,13 +18,12 @@ from pydantic_core import PydanticCustomError
 from gateway.clocks import utc_ms
 from gateway.quantities import duration_ms, written_duration
 from gateway.topics import TopicTemplate
+from simulators._configuration import written_config
 from simulators._uplink import Uplink, broker_address
-from simulators.fleet import feeders
 from simulators.recorded import Form, Layout, Unit, read_recording
 from simulators.recording import Recording
 from simulators.timetable import FIELDS, Faults, Quantity, Timetable
 
-_DAY_MS = 86_400_000
 _SLOTS_MS = (30 * 60_000, 15 * 60_000, 5 * 60_000, 60_000)
 _MOST_PARTS = 1_000  # intervals that a slot may have
 _GRACE_MS = 1_000  # on the event clock: what is in order needs no more
@@ -132,39 +130,23 @@ class Replay:
         recording, slot_ms = self.recording, self._config_slot_ms()
         wall = self.now and self.speed == 1
         grace = max(_WALL_GRACE_MS if wall else _GRACE_MS, self.faults.span_ms)
-        lines = [
-            "[broker]",
-            f"url = {json.dumps(self.url)}",
-            "[slots]",
-            f'length = "{written_duration(slot_ms)}"',
-            f'grace = "{written_duration(grace)}"',
-            f'clock = "{"wall" if wall else "event"}"',
-            "[budget]",
-            f'window = "{written_duration(max(1, _DAY_MS // slot_ms) * slot_ms)}"',
-            "[release]",
-            "epsilon = 3",
-            'range = ["0 W", "14.5 kW"]',
-            *self._source(recording.interval_ms, slot_ms),
-        ]
-        for name, members in feeders(recording.households).items():
-            lines += ["[[group]]", f'name = "{name}"', f"members = {json.dumps(members)}", "epsilon = 3"]
-        for household in recording.households:
-            lines += ["[[household]]", f'id = "{household}"']
-        return "\n".join(lines) + "\n"
+        return written_config(
+            self.url,
+            recording.households,
+            slot_ms=slot_ms,
+            slots={"grace": written_duration(grace), "clock": "wall" if wall else "event"},
+            power_range='["0 W", "14.5 kW"]',
+            source=self._source(recording.interval_ms, slot_ms),
+        )
 
-    def _source(self, interval_ms: int, slot_ms: int) -> list[str]:
-        lines = [
-            "[[source]]",
-            f"topic = {json.dumps(self.topic)}",
-            f'value = "/{FIELDS[self.quantity]}"',
-            f'unit = "{"W" if self.quantity is Quantity.POWER else "Wh"}"',
-            'time = { at = "/ts" }',
-        ]
+    def _source(self, interval_ms: int, slot_ms: int) -> dict[str, object]:
+        unit = "W" if self.quantity is Quantity.POWER else "Wh"
+        source: dict[str, object] = {"topic": self.topic, "value": f"/{FIELDS[self.quantity]}", "unit": unit}
         if self.quantity is not Quantity.INTERVAL:
-            lines.append(f'quantity = "{self.quantity}"')
+            source["quantity"] = str(self.quantity)
         elif interval_ms != slot_ms:
-            lines.append(f'interval = "{written_duration(interval_ms)}"')
-        return lines
+            source["interval"] = written_duration(interval_ms)
+        return source
 
     def _config_slot_ms(self) -> int:
         """Return the slot that a configuration has: a half hour or less that intervals fill, or the interval."""
