@@ -147,8 +147,8 @@ def plan(
     """Choose a codebook from a public profile: what each kind costs in bits and gives in accuracy."""
     from gateway.planning import PlanError, Request, make_plan, show_plan
 
-    if plot is not None and find_spec("matplotlib") is None:
-        _fail("plots need matplotlib: pip install 'noiseless[studies]' (in a clone: '.[studies]')")
+    if plot is not None:
+        _needs_matplotlib()
     try:
         request = Request.parsed(
             profile, power_range, unit=unit, interval=interval, levels=levels, rounding=rounding, blind=blind
@@ -246,6 +246,41 @@ def simulate(
     _print(summary) if as_json else _out.print(summary)
 
 
+@app.command(epilog="Example: noiseless study membership --quick --out results")
+def study(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A study, or: all.")],
+    out: Annotated[Path, typer.Option(help="Folder for its figures, tables and findings.")],
+    quick: Annotated[bool, typer.Option("--quick", help="The short form, for a first look.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="NOISELESS_DATA",
+            exists=True,
+            file_okay=False,
+            help="Folder of recorded data sets; left out: the simulated fleet.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other games and other homes.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Repeat the papers' experiments and ours: a figure, a table and findings per study."""
+    from simulators.studies import NAMES, Settings, carry_out
+
+    if name not in {*NAMES, "all"}:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(NAMES)}, all", param_hint="NAME")
+    _needs_matplotlib()
+    reports = []
+    for one in NAMES if name == "all" else [name]:
+        try:
+            reports.append(carry_out(one, Settings(data, quick, seed), out, _shares(one)))
+        except (OSError, ValueError) as problem:
+            _fail(f"study {one}: {problem}")
+        if not as_json:
+            _show_findings(reports[-1])
+    if as_json:
+        _print({"studies": reports})
+
+
 def _draw(made: Plan, path: Path) -> None:
     from gateway.planning import draw_plan
 
@@ -268,6 +303,27 @@ def _needs_simulators() -> None:
         _fail(
             "the simulators are not installed: pip install 'noiseless[simulate]' (in a clone: '.[simulate]')"
         )
+
+
+def _needs_matplotlib() -> None:
+    if find_spec("matplotlib") is None:
+        _fail("plots need matplotlib: pip install 'noiseless[studies]' (in a clone: '.[studies]')")
+
+
+def _shares(study: str) -> Callable[[str, float], None]:
+    """Return a report of what a study is at and which share is done: a bar on a terminal."""
+    bar = progress_bar(_err)
+    if _err.is_terminal:
+        _err.print(Text(f"study {study}", "bold"))
+    return lambda _, share: bar(int(100 * share), 100)
+
+
+def _show_findings(report: dict[str, Any]) -> None:
+    _out.print(Text(report["title"], "bold"))
+    _out.print(Text(f"{report['paper']}, {report['form']} form, seed {report['seed']}: {report['source']}"))
+    for finding in report["findings"]:
+        _out.print(Text(f"- {finding}"))
+    _out.print(Text(f"wrote {', '.join(report['files'])}"), soft_wrap=True)
 
 
 def _loaded(path: Path, *, as_json: bool, studies: bool = False) -> Config:

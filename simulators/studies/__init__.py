@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from simulators.studies.study import Progress, Result, Settings, Study, Table, write
 
-__all__ = ["NAMES", "Progress", "Result", "Settings", "Study", "Table", "study_named", "write"]
+__all__ = ["NAMES", "Progress", "Result", "Settings", "Study", "Table", "carry_out", "study_named", "write"]
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = ("membership",)
 """The studies in the order of ``noiseless study all``; each is ``STUDY`` of the module of its name."""
 
 
@@ -24,3 +26,27 @@ def study_named(name: str) -> Study:
     study = import_module(f"simulators.studies.{name.replace('-', '_')}").STUDY
     assert isinstance(study, Study)
     return study
+
+
+def carry_out(name: str, settings: Settings, out: Path, progress: Progress) -> dict[str, Any]:
+    """Run a study, write what it found below ``out``, and return a report of it.
+
+    Raises:
+        KeyError: there is none of that name.
+        OSError: data cannot be read, or files not written.
+        ValueError: the data are not what the study needs.
+
+    """
+    study = study_named(name)
+    result = study.run(settings, progress)
+    written = write(study, settings, result, out)
+    return {
+        "study": study.name,
+        "title": study.title,
+        "paper": study.paper,
+        "source": result.source,
+        "form": "quick" if settings.quick else "full",
+        "seed": settings.seed,
+        "findings": list(result.findings),
+        "files": [str(path) for path in written],
+    }

@@ -79,13 +79,16 @@ def write(study: Study, settings: Settings, result: Result, out: Path) -> list[P
         OSError: they cannot be written.
 
     """
+    from matplotlib import rc_context  # noqa: PLC0415 - an extra, and slow to load
+
     out.mkdir(parents=True, exist_ok=True)
     written = [_write_table(table, out / f"{study.name}-{name}.csv") for name, table in result.tables.items()]
     for name, figure in result.figures.items():
         for suffix in ("png", "svg"):
             path = out / f"{study.name}-{name}.{suffix}"
-            # Without a date: the same run writes the same bytes.
-            figure.savefig(path, dpi=150, metadata={"Date": None} if suffix == "svg" else None)
+            # Without a date and with a fixed salt of its ids: the same run writes the same bytes.
+            with rc_context({"svg.hashsalt": study.name}):
+                figure.savefig(path, dpi=150, metadata={"Date": None} if suffix == "svg" else None)
             written.append(path)
     findings = out / f"{study.name}.md"
     findings.write_text(_text(study, settings, result), encoding="utf-8")
