@@ -281,6 +281,44 @@ def study(
         _print({"studies": reports})
 
 
+@app.command(
+    epilog="Example: noiseless attack membership recording.txt --known homes.csv --config noiseless.toml"
+)
+def attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An attack.")],
+    recording: Annotated[
+        Path,
+        typer.Argument(
+            exists=True,
+            dir_okay=False,
+            help="What a receiver recorded: topic, space, payload on each line, as by "
+            "mosquitto_sub -F '%t %p' -t 'noiseless/#'.",
+        ),
+    ],
+    known: Annotated[
+        Path | None, typer.Option(help="Consumption the attacker knows: CSV, a time and a column per home.")
+    ] = None,
+    unit: Annotated[str, typer.Option(help="Of its energies: Wh or kWh.")] = "Wh",
+    config: Annotated[
+        Path | None, typer.Option(help="The gateway's configuration, to tell how often he is right.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Attack your own releases: what someone who receives them can still learn."""
+    from simulators.attackers.attack import AttackError, Options
+    from simulators.attackers.registry import ATTACKS, carry_out, members_of, show_learnt
+
+    if name not in ATTACKS:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(ATTACKS)}", param_hint="NAME")
+    loaded = None if config is None else _loaded(config, as_json=as_json, studies=True)
+    members = {} if loaded is None else members_of(document_of(loaded))
+    try:
+        report = carry_out(name, recording, Options(known, unit, members))
+    except (AttackError, OSError) as problem:
+        _fail(f"attack {name}: {problem}")
+    _print(report) if as_json else show_learnt(_out, report)
+
+
 def _draw(made: Plan, path: Path) -> None:
     from gateway.planning import draw_plan
 

@@ -162,12 +162,20 @@ def _parts(games: Games, slots: int) -> Iterator[Games]:
     """Cut the games into parts whose readings fit in memory."""
     step = max(1, _AT_ONCE // (games.members.shape[1] * slots))
     for low in range(0, len(games.second), step):
-        yield Games(*(column[low : low + step] for column in games))
+        part = slice(low, low + step)
+        yield Games(
+            games.candidates[part],
+            games.members[part],
+            games.second[part],
+            games.first_slot[part],
+            games.coins[part],
+        )
 
 
 def plain(members: IntArray) -> FloatArray:
     """Release the mean as it is."""
-    return members.mean(axis=1)
+    mean: FloatArray = members.mean(axis=1)
+    return mean
 
 
 def codebook_of(reading: str, size: int, levels: int, top: int) -> Codebook:

@@ -13,7 +13,6 @@ from gateway.policy import DEFAULT_RANGE_MW
 from gateway.privacy import IntArray
 from simulators.studies._membership_game import (
     CERTIFIED,
-    LOCAL,
     OVER_ALL,
     PAPER,
     READINGS,
@@ -25,14 +24,12 @@ from simulators.studies._membership_game import (
     play,
     release_of,
 )
+from simulators.studies._membership_rows import BUDGET_LEVELS, CONNECTION, DAILY, HALF_HOURLY, OBSERVED, Row
 from simulators.studies.data import SLOTS_PER_DAY, Homes
 
-OBSERVED, CONNECTION = "largest reading", "connection, 14.5 kW"
 WHOLE_SERIES = "ε for the whole series"
-DAILY, HALF_HOURLY = "daily", "half-hourly"
 _HOURS_PER_DAY = 24
 _PAPER_LEVELS, _PAPER_SIZE = 4, 4
-_BUDGET_LEVELS = (2, 4, 8)
 _SEVERAL = (PAPER, CERTIFIED, OVER_ALL)
 
 
@@ -85,27 +82,6 @@ QUICK = Scale(
     lengths=(1, 7, 28),
     kept=(2, 8, 48),
 )
-
-
-class Row(NamedTuple):
-    """One adversary's result in one setting; a line of the study's tables."""
-
-    series: str
-    homes_in_group: int
-    range: str
-    reading: str
-    k: int | None
-    epsilon_bits: float | None
-    cells: int | None
-    days: int
-    releases: int
-    games: int
-    adversary: str
-    right: int
-    advantage: float
-    low: float
-    high: float
-    error_percent: float
 
 
 class Rule(NamedTuple):
@@ -174,6 +150,7 @@ class Setting(NamedTuple):
         releases |= {rule: self._release(rule) for rule in self.rules}
         for rule, outcome in play(self.loads.readings, games, releases, self.releases).items():
             for adversary, score in outcome.scores.items():
+                low, high = score.interval
                 yield Row(
                     self.loads.series,
                     self.size,
@@ -184,7 +161,8 @@ class Setting(NamedTuple):
                     adversary,
                     score.right,
                     round(score.advantage, 4),
-                    *(round(end, 4) for end in score.interval),
+                    round(low, 4),
+                    round(high, 4),
                     round(outcome.error_percent, 3),
                 )
 
@@ -230,7 +208,7 @@ def _readings(daily: Loads, scale: Scale) -> Iterator[Setting]:
 def _whole_series(daily: Loads, scale: Scale) -> Iterator[Setting]:
     """ε as Definition 1 has it when a home's data is her year: so many releases of two outputs, then nothing."""
     for size, bits in product(scale.sizes, range(1, 7)):
-        setting = _setting("readings", daily, size, scale.games, [Rule(CERTIFIED, OBSERVED, 2)])
+        setting = _setting("whole-series", daily, size, scale.games, [Rule(CERTIFIED, OBSERVED, 2)])
         yield setting._replace(releases=bits, whole_bits=bits)
 
 
@@ -248,18 +226,18 @@ def _half_hours(fine: Loads, scale: Scale) -> Iterator[Setting]:
 
 
 def _budget_rules() -> list[Rule]:
-    return [Rule(CERTIFIED, OBSERVED, k) for k in _BUDGET_LEVELS]
+    return [Rule(CERTIFIED, OBSERVED, k) for k in BUDGET_LEVELS]
 
 
 def _days_of_a_year(daily: Loads, scale: Scale) -> Iterator[Setting]:
-    """So many days of the year are released, evenly spread; the others are held, and tell nothing."""
+    """Release so many days of the year, evenly spread; the others are held, and tell nothing."""
     for kept in (*scale.kept, 96, 192, scale.days):
         days = np.unique(np.linspace(0, scale.days - 1, min(kept, scale.days)).astype(np.int64))
         yield from _of(daily, daily.readings[:, days], scale.games)
 
 
 def _slots_of_a_day(fine: Loads, scale: Scale) -> Iterator[Setting]:
-    """The first slots of each UTC day are released, then her budget of the day is spent."""
+    """Release the first slots of each day; then the budget of the day is spent."""
     by_day = fine.readings.reshape(len(fine.readings), -1, SLOTS_PER_DAY)
     for kept in scale.kept:
         yield from _of(fine, by_day[:, :, :kept].reshape(len(by_day), -1), scale.fine_games)

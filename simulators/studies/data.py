@@ -93,7 +93,8 @@ def _recorded(path: Path) -> IntArray:
     kept = table[np.isfinite(table).mean(axis=1) >= _COMPLETE]
     by_time_of_day = kept.reshape(len(kept), -1, SLOTS_PER_DAY)
     filled = np.where(np.isfinite(by_time_of_day), by_time_of_day, _usual(by_time_of_day))
-    return np.rint(filled.reshape(len(kept), -1) * _MWH_PER_WH).astype(np.int64)
+    energy_mwh: IntArray = np.rint(filled.reshape(len(kept), -1) * _MWH_PER_WH).astype(np.int64)
+    return energy_mwh
 
 
 def _usual(energy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

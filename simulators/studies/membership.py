@@ -6,7 +6,8 @@ import numpy as np
 
 from simulators.studies._membership_figures import draw_all
 from simulators.studies._membership_findings import sentences
-from simulators.studies._membership_settings import FULL, QUICK, Row, settings_of
+from simulators.studies._membership_rows import Row
+from simulators.studies._membership_settings import FULL, QUICK, settings_of
 from simulators.studies.data import half_hourly_homes
 from simulators.studies.study import Progress, Result, Settings, Study, Table
 
