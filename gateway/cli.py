@@ -248,7 +248,7 @@ def simulate(
 
 @app.command(epilog="Example: noiseless study membership --quick --out results")
 def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A study, or: all.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A study, or: all. Any other word lists them.")],
     out: Annotated[Path, typer.Option(help="Folder for its figures, tables and findings.")],
     quick: Annotated[bool, typer.Option("--quick", help="The short form, for a first look.")] = False,
     data: Annotated[
@@ -285,12 +285,10 @@ def study(
     epilog="Example: noiseless attack membership recording.txt --known homes.csv --config noiseless.toml"
 )
 def attack(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An attack.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An attack. Any other word lists them.")],
     recording: Annotated[
         Path,
         typer.Argument(
-            exists=True,
-            dir_okay=False,
             help="What a receiver recorded: topic, space, payload on each line, as by "
             "mosquitto_sub -F '%t %p' -t 'noiseless/#'.",
         ),

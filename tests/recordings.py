@@ -20,7 +20,7 @@ SLOTS_PER_DAY = 48
 
 
 def half_hours_mw(homes: Households, days: int) -> IntArray:
-    """(homes, days · 48) mean power (mW) of each half hour."""
+    """Return (homes, days · 48) mean power (mW) of each half hour."""
     painted = [homes.power_w(START + timedelta(days=day)) for day in range(days)]
     watts = np.concatenate(painted, axis=1, dtype=np.int64).reshape(len(homes.ids), -1, 30)
     return watts.sum(axis=2) * 1_000 // 30

@@ -60,7 +60,7 @@ def entered(config: Path, *, begun: bool) -> None:
 
 
 def test_the_commands_are_those_of_the_manual() -> None:
-    assert COMMANDS == ["budget", "certify", "check", "demo", "plan", "run", "simulate"]
+    assert COMMANDS == ["attack", "budget", "certify", "check", "demo", "plan", "run", "simulate", "study"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

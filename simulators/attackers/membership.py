@@ -6,7 +6,7 @@ others are games or candidates, so that thousands are scored in one call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
@@ -85,6 +85,7 @@ def learn(recording: Recording, options: Options) -> Learnt:
     if not rows:
         raise AttackError("no slot of the recording is in the known consumption of all homes")
     notes = [f"{len(known.homes)} candidate homes; as many are named as a group has members, likeliest first"]
+    notes += [_of_households(rows, name) for name in ADVERSARIES if recording.households]
     if skipped:
         notes.append(
             f"{skipped} topics have fewer than {_LEAST_SLOTS} slots that are known of all homes: left out"
@@ -96,6 +97,12 @@ def advantage(members: FloatArray, others: FloatArray) -> float:
     """Return 2·|P − ½|, P the share of (member, other) pairs in which the member's score is higher; ties count half."""
     apart = members[:, None] - others[None, :]
     return abs(float(np.mean(np.sign(apart))))
+
+
+def _of_households(rows: Sequence[tuple[object, ...]], adversary: str) -> str:
+    right = [row[-2] for row in rows if row[0] == "household" and row[3] == adversary]
+    known = [one for one in right if one is not None]
+    return f"{adversary} names the home behind {known.count(1)} of {len(known)} households' topics"
 
 
 def _found(

@@ -41,7 +41,9 @@ def test_a_constant_correlates_with_nothing(constant: float) -> None:
 def test_squared_error_is_least_for_the_series_itself() -> None:
     readings = RNG.random((9, 12))
     scores = squared_error(readings[4], readings)
-    assert np.allclose(scores, [-sum((a - b) ** 2 for a, b in zip(readings[4], r, strict=True)) for r in readings])
+    assert np.allclose(
+        scores, [-sum((a - b) ** 2 for a, b in zip(readings[4], r, strict=True)) for r in readings]
+    )
     assert np.argmax(scores) == 4
 
 

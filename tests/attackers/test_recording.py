@@ -48,23 +48,25 @@ def test_what_mosquitto_sub_writes_with_the_documented_format_is_a_recording(
     mosquitto: Mosquitto, tmp_path: Path
 ) -> None:
     path, server = tmp_path / "recording.txt", ["-h", "127.0.0.1", "-p", str(mosquitto.port), "-V", "5"]
+    publish = ["mosquitto_pub", *server, "-q", "1"]
     sent = [line.rstrip(b"\n").partition(b" ") for line in LINES[:4]]
     with path.open("wb") as file:
-        command = ["mosquitto_sub", *server, "-F", "%t %p", "-t", "noiseless/#", "-t", "up", "-C", "6"]
+        command = ["mosquitto_sub", *server, "-F", "%t %p", "-t", "noiseless/#"]
         receiver = subprocess.Popen(command, stdout=file)
-        publish = ["mosquitto_pub", *server, "-q", "1"]
 
-        def is_heard() -> bool:
-            subprocess.run([*publish, "-t", "up", "-m", "x"], check=True)
-            return path.stat().st_size > 0 or receiver.poll() is not None
+        def hears() -> bool:
+            subprocess.run([*publish, "-t", "noiseless/state", "-m", '{"state":"online"}'], check=True)
+            return path.stat().st_size > 0
 
-        eventually("the receiver hears", is_heard)
-        for topic, _, payload in [(b"noiseless/state", b" ", b'{"state":"online"}'), *sent]:
+        eventually("the receiver hears", hears)
+        for topic, _, payload in sent:
             subprocess.run([*publish, "-t", topic, "-m", payload], check=True)
+        eventually("the last release is written", lambda: path.read_bytes().endswith(sent[-1][2] + b"\n"))
+        receiver.terminate()
         receiver.wait(10)
     recording = read_recording(path)
     assert recording.releases == 4
-    assert recording.other == 2
+    assert recording.other >= 1
 
 
 def test_lines_that_are_no_release_are_counted_and_left_out() -> None:

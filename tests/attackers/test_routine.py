@@ -84,8 +84,10 @@ def lines_of(homes: Households, folder: Path, release: dict[str, object]) -> Rec
 
 
 def woken(recording: Recording, homes: Households) -> IntArray:
-    """(homes told, 2) minutes at which a home wakes, by the attacker and in truth."""
-    routines = [(routine_of(recording.households[name]), at) for name, at in zip(homes.ids, homes.wake, strict=True)]
+    """Return (homes told, 2) minutes at which a home wakes, by the attacker and in truth."""
+    routines = [
+        (routine_of(recording.households[name]), at) for name, at in zip(homes.ids, homes.wake, strict=True)
+    ]
     return np.array([(found.wakes, at) for found, at in routines if found is not None])
 
 
@@ -94,10 +96,9 @@ def test_fine_levels_tell_when_simulated_homes_wake(tmp_path: Path) -> None:
     release = {"levels": 64, "range": ["0 W", "3 kW"]}
     times = woken(lines_of(homes, tmp_path, release), homes)
     assert len(times) >= 30
-    assert np.median(np.abs(times[:, 0] - times[:, 1])) <= 60
-    guess = np.median(homes.wake)
-    assert np.mean(np.abs(times[:, 0] - times[:, 1]) < 45) > 0.5
-    assert guess > 0
+    told, true = times[:, 0], times[:, 1]
+    without = np.abs(np.median(true) - true)  # what one is off by who knows only when people usually wake
+    assert np.median(np.abs(told - true)) < np.median(without) / 2
 
 
 def test_two_levels_over_the_whole_connection_tell_far_less(tmp_path: Path) -> None:

@@ -1,0 +1,133 @@
+"""The membership study's quick form has the shape that must hold, whatever the homes."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from matplotlib.container import ErrorbarContainer
+
+from simulators.studies import Result, Settings, study_named, write
+from simulators.studies._membership_game import CERTIFIED, OVER_ALL, PAPER, READINGS, UNPROTECTED
+from simulators.studies._membership_rows import CONNECTION, OBSERVED, Row, of
+
+STUDY = study_named("membership")
+
+
+@pytest.fixture(scope="module")
+def shares() -> list[float]:
+    return []
+
+
+@pytest.fixture(scope="module")
+def result(shares: list[float]) -> Result:
+    return STUDY.run(Settings(data=None, quick=True, seed=1), lambda _, share: shares.append(share))
+
+
+def rows(result: Result, table: str, **wanted: object) -> list[Row]:
+    found = of([Row(*row) for row in result.tables[table].rows], **wanted)  # type: ignore[arg-type]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("adversary", ["correlation", "common peaks"])
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("reading", READINGS)
+def test_more_levels_never_help_privacy_beyond_the_error_of_the_games(
+    result: Result, reading: str, size: int, adversary: str
+) -> None:
+    curve = rows(
+        result, "readings", reading=reading, range=OBSERVED, homes_in_group=size, adversary=adversary
+    )
+    assert [row.k for row in curve] == sorted(row.k or 0 for row in curve)
+    for before, after in pairwise(curve):
+        assert after.high >= before.low
+
+
+@pytest.mark.parametrize("reading", [CERTIFIED, OVER_ALL])
+@pytest.mark.parametrize("kind", [OBSERVED, CONNECTION])
+def test_no_bits_tell_nothing(result: Result, reading: str, kind: str) -> None:
+    for row in rows(result, "readings", reading=reading, range=kind, k=1):
+        assert row.cells == 1
+        if (
+            row.adversary != "squared error"
+        ):  # a constant favours the home nearest to it, on whichever side it is
+            assert row.low == 0
+
+
+@pytest.mark.parametrize("size", [4, 8])
+@pytest.mark.parametrize("adversary", ["correlation", "squared error", "common peaks"])
+def test_many_levels_are_as_good_as_none_for_the_adversary(result: Result, size: int, adversary: str) -> None:
+    wanted = {"homes_in_group": size, "adversary": adversary}
+    (bare,) = rows(result, "readings", reading=UNPROTECTED, **wanted)
+    (fine,) = rows(result, "readings", reading=CERTIFIED, range=OBSERVED, k=64, **wanted)
+    assert fine.low <= bare.high
+    assert bare.low <= fine.high
+
+
+def test_theorem_8_has_at_least_as_many_cells_as_is_certified(result: Result) -> None:
+    cells = {(row.reading, row.k, row.homes_in_group): row.cells or 0 for row in rows(result, "readings")}
+    for (reading, k, size), count in cells.items():
+        if reading == CERTIFIED:
+            assert cells[PAPER, k, size] >= count
+
+
+def test_a_longer_series_tells_more(result: Result) -> None:
+    curve = rows(result, "lengths", series="daily", reading=UNPROTECTED, adversary="correlation")
+    assert [row.days for row in curve] == [1, 7, 28, 84]
+    assert curve[0].low == 0  # one number correlates with nothing
+    assert curve[-1].low > curve[1].high
+
+
+def test_epsilon_for_the_whole_series_tells_next_to_nothing(result: Result) -> None:
+    spent = [row for row in rows(result, "whole-series", adversary="correlation") if row.k is not None]
+    assert [(row.releases, row.epsilon_bits) for row in spent[:3]] == [(1, 1.0), (2, 2.0), (3, 3.0)]
+    assert max(row.low for row in spent[:3]) < 0.1
+
+
+def test_a_larger_budget_never_helps_privacy_beyond_the_error_of_the_games(result: Result) -> None:
+    for series in ("daily", "half-hourly"):
+        for k in (2, 4, 8):
+            curve = rows(result, "budgets", series=series, k=k, adversary="correlation")
+            assert [row.releases for row in curve] == sorted(row.releases for row in curve)
+            for before, after in pairwise(curve):
+                assert after.high >= before.low
+
+
+def test_coarser_releases_are_less_accurate(result: Result) -> None:
+    curve = rows(
+        result, "readings", reading=CERTIFIED, range=OBSERVED, homes_in_group=8, adversary="correlation"
+    )
+    assert curve[0].error_percent > 10 * curve[-1].error_percent
+
+
+def test_findings_speak_of_this_run(result: Result) -> None:
+    (row,) = rows(result, "readings", reading=UNPROTECTED, homes_in_group=4, adversary="correlation")
+    assert f"correlation {row.advantage:.2f} [{row.low:.2f}, {row.high:.2f}]" in result.findings[0]
+    assert result.source.startswith("the simulated fleet")
+    assert all(finding.endswith(".") for finding in result.findings)
+
+
+def test_progress_goes_from_nothing_to_all(result: Result, shares: list[float]) -> None:
+    assert result.findings
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0, 1)
+
+
+def test_the_same_seed_writes_the_same_bytes(result: Result, tmp_path: Path) -> None:
+    settings = Settings(data=None, quick=True, seed=1)
+    again = STUDY.run(settings, lambda _, __: None)
+    one, two = (write(STUDY, settings, run, tmp_path / name) for run, name in ((result, "1"), (again, "2")))
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+
+
+def test_figures_say_their_data_and_can_be_told_apart_without_colour(result: Result) -> None:
+    for figure in result.figures.values():
+        assert figure.get_suptitle()
+        assert result.source in figure.get_suptitle()
+        for axes in figure.axes:
+            lines = [
+                container[0] for container in axes.containers if isinstance(container, ErrorbarContainer)
+            ]
+            assert len(lines) >= 3
+            styles = {(str(line.get_marker()), str(line.get_linestyle())) for line in lines}
+            assert len(styles) == len(lines)
