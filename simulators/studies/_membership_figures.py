@@ -43,25 +43,29 @@ _BY_CORRELATION = "adversary: correlation; bars: 95 % over games"
 def draw_all(rows: Mapping[str, Sequence[Row]], source: str) -> dict[str, Figure]:
     """Return every figure, drawn from the tables' rows."""
     return {
-        "readings": _over_epsilon(rows["readings"], f"daily energy: {source}"),
-        "half-hours": _over_epsilon(rows["half-hours"], f"half-hourly energy: {source}"),
+        "readings": _over_epsilon(rows["readings"], DAILY, source),
+        "half-hours": _over_epsilon(rows["half-hours"], HALF_HOURLY, source),
         "adversaries": _adversaries(rows["readings"], source),
         "lengths": _lengths(rows["lengths"], source),
         "budgets": _budgets(rows["budgets"], source),
     }
 
 
-def _over_epsilon(rows: Sequence[Row], source: str) -> Figure:
+def _over_epsilon(rows: Sequence[Row], series: str, source: str) -> Figure:
     sizes = [size for size in dict.fromkeys(row.homes_in_group for row in rows) if size in PAPER_POINTS]
     figure = Figure(figsize=(5 * len(sizes), 7.5), layout="constrained")
     figure.suptitle(
-        f"Advantage over ε for each reading of the paper\n{source}\n{_BY_CORRELATION}", fontsize=9
+        f"Advantage over ε for each reading of the paper\n{series} energy: {source}\n{_BY_CORRELATION}",
+        fontsize=9,
     )
     grid = figure.subplots(2, len(sizes), squeeze=False)
     for (across, kind), (along, size) in product(enumerate((OBSERVED, CONNECTION)), enumerate(sizes)):
         axes = grid[across][along]
         _one_size(axes, of(rows, homes_in_group=size, adversary="correlation"), kind)
-        axes.plot([PAPER_POINTS[size]], [0], "*", color="black", markersize=13, label="as the paper reports")
+        if series == DAILY:
+            axes.plot(
+                [PAPER_POINTS[size]], [0], "*", color="black", markersize=13, label="as the paper reports"
+            )
         axes.set_title(f"n = {size}; range: {kind}", fontsize=9)
         _labelled(axes, "ε = log2 k, bits per release")
     grid[0][0].legend(fontsize=7)
@@ -69,7 +73,7 @@ def _over_epsilon(rows: Sequence[Row], source: str) -> Figure:
 
 
 def _one_size(axes: Axes, rows: Sequence[Row], kind: str) -> None:
-    for reading in READINGS:
+    for reading in dict.fromkeys(row.reading for row in rows if row.reading in READINGS):
         _line(axes, reading, [(row.epsilon_bits, row) for row in of(rows, range=kind, reading=reading)])
     (bare,) = of(rows, reading=UNPROTECTED)
     axes.axhspan(bare.low, bare.high, color="0.85")

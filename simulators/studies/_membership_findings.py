@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 
+from simulators.attackers.membership import ADVERSARIES
 from simulators.studies._membership_game import CERTIFIED, OVER_ALL, PAPER, READINGS, UNPROTECTED
 from simulators.studies._membership_rows import (
     BUDGET_LEVELS,
@@ -29,6 +31,7 @@ def sentences(rows: Mapping[str, Sequence[Row]]) -> list[str]:
         *(_paper_point(rows, size, bits) for size, bits in PAPER_POINTS.items()),
         *(_over_connection(rows["readings"], size, bits) for size, bits in PAPER_POINTS.items()),
         _no_bits(rows["readings"]),
+        *(_reversals([*rows["readings"], *rows["half-hours"]], adversary) for adversary in ADVERSARIES),
         *(_length(rows["lengths"], series) for series in (DAILY, HALF_HOURLY)),
         *(_half_hours(rows["half-hours"], size) for size in _sizes(rows["half-hours"])),
         *(_budget(rows["budgets"], DAILY, k, "in the whole period") for k in BUDGET_LEVELS),
@@ -74,6 +77,29 @@ def _no_bits(rows: Sequence[Row]) -> str:
         f"ε = 0 should tell nothing; Theorem 8 allows n cells for it: {'; '.join(told)}."
         f" Certified levels are one cell: {_value(most)} at most."
     )
+
+
+def _reversals(rows: Sequence[Row], adversary: str) -> str:
+    """Say whether fewer levels ever helped an adversary, beyond the intervals of both."""
+    mine = [row for row in of(rows, adversary=adversary) if row.k is not None]
+    pairs = [
+        (coarse, fine)
+        for coarse, fine in permutations(mine, 2)
+        if _curve(coarse) == _curve(fine) and (coarse.k or 0) < (fine.k or 0) and coarse.low > fine.high
+    ]
+    if not pairs:
+        return f"More levels never gave {adversary} less, beyond the intervals."
+    coarse, fine = max(pairs, key=lambda pair: pair[0].low - pair[1].high)
+    curves = len({_curve(coarse) for coarse, _ in pairs})
+    return (
+        f"More levels gave {adversary} less, beyond the intervals, on {curves} of {len(set(map(_curve, mine)))}"
+        f" curves; most for {coarse.series} energy, n = {coarse.homes_in_group}, range {coarse.range},"
+        f" {coarse.reading}: {_value(coarse)} with k = {coarse.k}, {_value(fine)} with k = {fine.k}."
+    )
+
+
+def _curve(row: Row) -> tuple[str, int, str, str]:
+    return row.series, row.homes_in_group, row.range, row.reading
 
 
 def _length(rows: Sequence[Row], series: str) -> str:

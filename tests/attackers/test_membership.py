@@ -105,7 +105,7 @@ def learnt(folder: Path, levels: int, days: int = DAYS, **options: object) -> Le
 
 def rows_of(found: Learnt, kind: str) -> dict[str, dict[str, object]]:
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    return {str(row["adversary"]): row for row in rows if row["kind"] == kind and row["name"] in {"feeder"}}
+    return {str(row["adversary"]): row for row in rows if row["kind"] == kind and row["name"] == "feeder"}
 
 
 def test_with_many_levels_the_members_of_a_group_are_told_from_others(tmp_path: Path) -> None:
