@@ -255,8 +255,6 @@ def study(
         Path | None,
         typer.Option(
             envvar="NOISELESS_DATA",
-            exists=True,
-            file_okay=False,
             help="Folder of recorded data sets; left out: the simulated fleet.",
         ),
     ] = None,
@@ -268,6 +266,8 @@ def study(
 
     if name not in {*NAMES, "all"}:
         raise typer.BadParameter(f"{name!r} is none of {', '.join(NAMES)}, all", param_hint="NAME")
+    if data is not None and not data.is_dir():
+        raise typer.BadParameter(f"{str(data)!r} is no folder", param_hint="--data")
     _needs_matplotlib()
     reports = []
     for one in NAMES if name == "all" else [name]:

@@ -26,7 +26,7 @@ from gateway.sources import Readings, Reason, Sources
 from gateway.telemetry import OperatorMetrics
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 README = (ROOT / "README.md").read_text()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 OPERATION = (ROOT / "docs" / "operation.md").read_text()

@@ -68,7 +68,7 @@ def test_a_folder_without_the_data_set_is_said_and_simulated_homes_are_used(tmp_
     [
         (["nonsense", "--out", "x"], [*NAMES, "all"]),
         (["membership"], ["--out"]),
-        (["membership", "--out", "x", "--data", "/nowhere-at-all"], ["does not exist"]),
+        (["membership", "--out", "x", "--data", "/nowhere-at-all"], ["is no folder"]),
         (["membership", "--out", "x", "--seed", "-1"], ["--seed"]),
     ],
 )
