@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from simulators.studies.study import Table
 
-_STYLES = ("o-", "s--", "^:", "D-.", "v-", "x--")
+_STYLES = ("o-", "s--", "^:", "D-.", "v-", "x:")
 _GREYS = ("0.0", "0.25", "0.4", "0.5", "0.1", "0.35")
 
 

@@ -69,7 +69,7 @@ STUDY = Study(
 
 def _levels(*, quick: bool) -> list[int]:
     """Return the levels of each coordinate for budgets of 0 bits and more, each once."""
-    budgets = range(0, 65, 4) if quick else [step / 2 for step in range(129)]
+    budgets = range(0, 49, 4) if quick else [step / 2 for step in range(97)]
     return sorted({levels_of_budget(bits) for bits in budgets})
 
 
