@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -35,9 +36,9 @@ def draw(axes: Axes, number: int, x: Sequence[float], y: Sequence[float], label:
     axes.plot(x, y, style, color=grey, label=label, linewidth=1.2, markersize=4, markevery=every)
 
 
-def labelled(axes: Axes, x: str, y: str) -> None:
-    """Name both axes, lay a grid, and say what the lines are."""
+def labelled(axes: Axes, x: str, y: str, legend: Literal["best", "lower left"] = "best") -> None:
+    """Name both axes, lay a grid, and say, at a place of the legend's, what the lines are."""
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.grid(visible=True, which="both", alpha=0.3)
-    axes.legend(fontsize=7)
+    axes.legend(fontsize=7, loc=legend)

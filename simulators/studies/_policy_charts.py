@@ -37,10 +37,10 @@ def draw_tradeoff(table: Table) -> Figure:
     figure, axes = panels("optimal policies over the wanted quality γ = 1/(worst error)", 2, 2)
     told = {"leakage": "L0(X;Y), by area", "maximin": "I*(X;Y) = log q"}
     errors = {
-        "radius_worst": "vaguest cell: worst error of the best estimate",
-        "volume_bound_worst": "bound by its volume (II.1)",
-        "radius_best": "sharpest cell: worst error of the best estimate",
-        "volume_bound_best": "bound by its volume (II.2)",
+        "radius_worst": "largest ball around a cell",
+        "volume_bound_worst": "bound by the largest volume (II.1)",
+        "radius_best": "smallest ball around a cell",
+        "volume_bound_best": "bound by the least volume (II.2)",
     }
     for column, name in enumerate(_names(table)):
         gamma = values(table, "gamma", query=name)
@@ -48,7 +48,8 @@ def draw_tradeoff(table: Table) -> Figure:
             for number, (key, label) in enumerate(shown.items()):
                 draw(panel, number, gamma, values(table, key, query=name), label)
         labelled(axes[column], "γ", "bits")
-        labelled(axes[column + 2], "γ", "error in the plane of (x1, x2)")
+        axes[column + 2].set_ylim(min(values(table, "volume_bound_best", query=name)) / 4, 4)
+        labelled(axes[column + 2], "γ", "worst error of the best estimate", "lower left")
         axes[column + 2].set_yscale("log")
         axes[column].set_title(name, fontsize=9)
     return figure
@@ -69,7 +70,9 @@ def draw_heights(table: Table, wanted: float) -> Figure:
 
 def draw_k_anonymity(table: Table) -> Figure:
     """Draw what one record tells over how many values it can have."""
-    figure, (axes,) = panels("one of nine records varies, all others fixed", 1, width=6.4)
+    figure, (axes,) = panels(
+        "one of nine records varies, all others fixed (the k-anonymous lines coincide)", 1, width=6.4
+    )
     for number, name in enumerate(_names(table)):
         points = [values(table, column, release=name) for column in ("values", "maximin")]
         draw(axes, number, points[0], points[1], name)

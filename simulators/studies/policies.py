@@ -51,8 +51,8 @@ _RECORDS = 9
 def run(settings: Settings, progress: Progress) -> Result:
     """Compute regions, trade-offs, the example of heights, and what k-anonymous tables tell."""
     progress("regions", 0)
-    side = 24 if settings.quick else 60
-    tables = {"cells": _cells(), "regions": _regions(side), "boundaries": _boundaries(4 * side)}
+    side = 24 if settings.quick else 100
+    tables = {"cells": _cells(), "regions": _regions(side), "boundaries": _boundaries(2 * side)}
     progress("trade-off", 0.2)
     tables["tradeoff"] = _tradeoff([Fraction(i, 2 if settings.quick else 8) for i in _gammas(settings)])
     tables["heights"] = _heights()
@@ -99,11 +99,13 @@ def _regions(side: int) -> Table:
 
 
 def _boundaries(points: int) -> Table:
-    x1 = np.linspace(-2, 2, points + 1)
     rows: list[tuple[object, ...]] = []
     for name, query in QUERIES.items():
         policy = UniformPolicy.of_quality(query.lower, query.upper, GAMMA)
         for cut in policy.edges[1:-1]:
+            # The ends of an ellipse lie between two points of a grid: without them its arcs would not meet.
+            ends = np.array([-1, 1]) * min(2.0, abs(float(cut)) ** 0.5) * (1 - 1e-12)
+            x1 = np.sort(np.concatenate((np.linspace(-2, 2, points + 1), ends)))
             for branch, x2 in enumerate(query.boundary(cut, x1)):
                 pairs = zip(x1.tolist(), x2.tolist(), strict=True)
                 rows += [(name, float(cut), branch, *pair) for pair in pairs]
