@@ -183,16 +183,16 @@ def _about_cells(table: Table, name: str) -> str:
 
 
 def _about_tradeoff(table: Table, name: str) -> str:
-    def ends(key: str) -> tuple[float, float]:
+    def ends(key: str) -> str:
         column = values(table, key, query=name)
-        return column[0], column[-1]
+        first, last = (f"{column[at]:.2f}" for at in (0, -1))
+        return first if first == last else f"{first} to {last}"
 
-    spread = {key: "{:.2f} to {:.2f}".format(*ends(key)) for key in table.columns[1:]}
     return (
-        f"`{name}`, γ from {spread['gamma']}: I* goes from {spread['maximin']} bits, L0 from"
-        f" {spread['leakage']}. The best estimate of both inputs is off by {spread['radius_worst']} in the"
-        f" vaguest cell (its volume alone says at least {spread['volume_bound_worst']}) and"
-        f" {spread['radius_best']} in the sharpest ({spread['volume_bound_best']})."
+        f"`{name}`, γ from {ends('gamma')}: I* goes from {ends('maximin')} bits, L0 from {ends('leakage')}. The best"
+        f" estimate of both inputs is off by {ends('radius_worst')} at the vaguest answer (the largest volume alone"
+        f" says {ends('volume_bound_worst')} or more) and by {ends('radius_best')} at the sharpest (the least"
+        f" volume: {ends('volume_bound_best')})."
     )
 
 
