@@ -46,13 +46,15 @@ def read(path: Path) -> IntArray:
 
     Raises:
         OSError: it cannot be read.
-        KeyError: a column is missing.
-        ValueError: a coordinate is not a number.
+        ValueError: a column is missing, or a coordinate is not a number.
 
     """
     with path.open(newline="", encoding="utf-8") as file:
-        degrees = [[float(row[column]) for column in _COLUMNS] for row in csv.DictReader(file)]
-    return np.rint(np.array(degrees) * 1e6).astype(np.int64)
+        try:
+            degrees = [[float(row[column]) for column in _COLUMNS] for row in csv.DictReader(file)]
+        except (KeyError, TypeError) as missing:
+            raise ValueError(f"{path.name}: every row needs {', '.join(_COLUMNS)}") from missing
+    return np.rint(np.array(degrees).reshape(-1, 4) * 1e6).astype(np.int64)
 
 
 def simulated(count: int, area: Area, rng: np.random.Generator) -> IntArray:

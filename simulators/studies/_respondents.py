@@ -42,15 +42,19 @@ def read(path: Path) -> Respondents:
 
     Raises:
         OSError: it cannot be read.
-        KeyError: a column is missing.
-        ValueError: an answer is not a number.
+        ValueError: a column is missing, an answer is not a number, or nobody is left.
 
     """
     with path.open(newline="", encoding="utf-8") as file:
-        answers = [(_number(row["Height"]), _number(row["Weight"])) for row in csv.DictReader(file)]
-    heights, weights = np.array(answers, np.float64).T
+        try:
+            answers = [(_number(row["Height"]), _number(row["Weight"])) for row in csv.DictReader(file)]
+        except (KeyError, TypeError) as absent:
+            raise ValueError(f"{path.name}: every row needs Height and Weight") from absent
+    heights, weights = np.array(answers, np.float64).reshape(-1, 2).T
     given = ~np.isnan(heights + weights)
     kept = given & (heights >= LEAST_HEIGHT) & (heights <= MOST_HEIGHT)
+    if not kept.any():
+        raise ValueError(f"{path.name}: nobody gave a height and a weight")
     missing, typos = len(given) - int(given.sum()), int(given.sum() - kept.sum())
     name = (
         f"{int(kept.sum()):,} of {len(kept):,} respondents of the Young People Survey, Slovakia 2013"

@@ -41,7 +41,13 @@ _BIN_INDEX = 1
 
 
 def run(settings: Settings, progress: Progress) -> Result:
-    """Measure the golden examples, the undecidable share over ρ, and the survey before and after."""
+    """Measure the paper's examples, the undecidable share over ρ, and the survey before and after.
+
+    Raises:
+        OSError: the survey cannot be read.
+        ValueError: it is no such survey.
+
+    """
     people = respondents_of(settings)
     draws = 20_000 if settings.quick else 1_000_000
     progress("performance of tests", 0)

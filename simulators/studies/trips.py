@@ -41,8 +41,18 @@ class Boxes(NamedTuple):
 
 
 def run(settings: Settings, progress: Progress) -> Result:
-    """Put all trips into finer and finer boxes, and count."""
+    """Put all trips into finer and finer boxes, and count.
+
+    Raises:
+        OSError: the recorded trips cannot be read.
+        ValueError: they are no trips, or too few to see what their number does.
+
+    """
     source = source_of(settings)
+    if len(source.trips) < _FEWEST * 100:
+        raise ValueError(
+            f"{len(source.trips):,} trips: the study needs {_FEWEST * 100:,}, two factors of ten"
+        )
     every = []
     kinds = _levels(quick=settings.quick)
     for done, levels in enumerate(kinds):
@@ -107,7 +117,9 @@ def _half_points(numbers: Table) -> Table:
     """
     sizes = sorted({int(size) for size in values(numbers, "trips")})
     measured = [(size, half) for size in sizes if (half := _half(numbers, size)) is not None]
-    most = measured[-1][0]
+    most = sizes[-1]
+    if most not in dict(measured):
+        raise ValueError("in the finest boxes fewer than half of the trips are unique: too many occur twice")
     foretold = _line(measured, most / 100, most / 10, most)
     ahead = _line(measured, most / 10, most, PAPER_TRIPS)
     rows: list[tuple[object, ...]] = [(size, half, "measured") for size, half in measured]

@@ -101,6 +101,15 @@ def test_answers_that_are_missing_or_typed_wrongly_are_left_out_and_counted(tmp_
     assert respondents_of(Settings(tmp_path)).name == people.name
 
 
+@pytest.mark.parametrize(
+    ("text", "why"), [("Weight\n1\n", "every row needs"), ("Height,Weight\n62,1\n", "nobody")]
+)
+def test_a_file_that_is_no_such_survey_is_refused(text: str, why: str, tmp_path: Path) -> None:
+    (tmp_path / "survey.csv").write_text(text)
+    with pytest.raises(ValueError, match=why):
+        read(tmp_path / "survey.csv")
+
+
 def test_without_the_survey_respondents_are_simulated_and_named_so(tmp_path: Path) -> None:
     people = respondents_of(Settings(tmp_path, quick=True, seed=4))
     assert people.name == "300 simulated respondents, seed 4"

@@ -88,6 +88,22 @@ def test_recorded_trips_are_read_to_the_microdegree(tmp_path: Path) -> None:
     assert source_of(Settings(tmp_path)).name.startswith("1 yellow-cab trips")
 
 
+@pytest.mark.parametrize("text", ["latitude\n1\n", f"{HEADER}\n1,2,3\n"])
+def test_a_file_without_the_coordinates_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "trips.csv").write_text(text)
+    with pytest.raises(ValueError, match="every row needs pickup_latitude"):
+        read(tmp_path / "trips.csv")
+
+
+@pytest.mark.parametrize(("trips", "why"), [(1_999, "needs 2,000"), (2_000, "fewer than half")])
+def test_too_few_trips_or_one_repeated_are_refused(trips: int, why: str, tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    path.parent.mkdir()
+    path.write_text("\n".join([HEADER, *["-73.99,40.72,-73.99,40.74"] * trips]))
+    with pytest.raises(ValueError, match=why):
+        study_named("trips").run(Settings(tmp_path, quick=True), lambda _what, _share: None)
+
+
 def test_without_the_file_trips_are_simulated_and_named_so(tmp_path: Path) -> None:
     source = source_of(Settings(tmp_path, quick=True, seed=7))
     assert source.name == "2,000 simulated trips of a made-up city, seed 7"
