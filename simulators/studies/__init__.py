@@ -8,7 +8,7 @@ from simulators.studies.study import Progress, Result, Settings, Study, Table, w
 
 __all__ = ["NAMES", "Progress", "Result", "Settings", "Study", "Table", "study_named", "write"]
 
-NAMES: tuple[str, ...] = ()
+NAMES: tuple[str, ...] = ("disaggregation", "occupancy")
 """The studies in the order of ``noiseless study all``; each is ``STUDY`` of the module of its name."""
 
 
