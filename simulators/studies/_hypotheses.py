@@ -44,6 +44,23 @@ class Presence(NamedTuple):
     undecided_range: float
 
 
+class BodyMass(NamedTuple):
+    """One row of [HT]'s example: a band 1/ρ (kg) and what it hides.
+
+    Attributes:
+        band_kg: 1/ρ.
+        undecidable_range: the exact undecidable share of the range of weight and height.
+        undecidable_people: the share of people within the band; None without people.
+        mean_error_kg: of their released weights.
+
+    """
+
+    band_kg: int
+    undecidable_range: float
+    undecidable_people: float | None
+    mean_error_kg: float | None
+
+
 def presence(book: Codebook, empty: tuple[int, int]) -> Presence:
     """Return what the best test of "is anyone home?" decides at each output, rounded to nearest.
 
@@ -71,7 +88,7 @@ def golden_rows() -> list[tuple[str, float, float]]:
         for here in (_heights(error),)
     ]
     share = undecidable_share(Fraction(0), Fraction(100), Fraction(105), Fraction(10))
-    # The band [95, 105] covers 5 of 100, and there all have one hypothesis (theory E3).
+    # The band [95, 115] covers 5 of 100, and there all have one hypothesis (theory E3).
     return [*rows, ("undecidable share of [0, 100], threshold 105, band ±10", 0.05, float(share))]
 
 
@@ -81,8 +98,8 @@ def _heights(error: int) -> float:
     return performance_nats(given_p0, given_p1) - log(150 + 2 * error)
 
 
-def body_mass_rows(people: FloatArray | None) -> list[tuple[int, float, float | None, float | None]]:
-    """Return for bands 1/ρ (kg): the exact undecidable share, that of people, and their mean error (kg).
+def body_mass_rows(people: FloatArray | None) -> list[BodyMass]:
+    """Return what bands of several widths hide.
 
     Weight is released by [HT]'s Theorem 3, the hypothesis is a body-mass index above 30.
 
@@ -90,16 +107,16 @@ def body_mass_rows(people: FloatArray | None) -> list[tuple[int, float, float | 
         people: (n, 2) weights (kg) and heights (cm); None leaves their columns empty.
 
     """
-    rows: list[tuple[int, float, float | None, float | None]] = []
+    rows: list[BodyMass] = []
     for band in _BANDS_KG:
         exact = float(undecidable_share_under_square(_BMI, _WEIGHT, _HEIGHT, Fraction(band)))
         if people is None:
-            rows.append((band, exact, None, None))
+            rows.append(BodyMass(band, exact, None, None))
             continue
         weight, threshold = people[:, 0], float(_BMI) * people[:, 1] ** 2
         released = blinded(weight, threshold, band)
         hidden = float(np.mean(np.abs(weight - threshold) <= band)) if band else 0.0
-        rows.append((band, exact, hidden, float(np.mean(np.abs(released - weight)))))
+        rows.append(BodyMass(band, exact, hidden, float(np.mean(np.abs(released - weight)))))
     return rows
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from simulators.studies._hypotheses import BodyMass
 from simulators.studies._occupancy_rows import ACTIVITY, Exact, Score
 from simulators.studies._panels import BITS, STYLES, Panel, Point, draw_panels
 
@@ -24,7 +25,7 @@ def draw_adversaries(scores: Sequence[Score]) -> Figure:
         ]
         for real in (False, True)
     ]
-    return draw_panels(rows, f"Is anyone home? {_DATA}", "advantage", "blind guess")
+    return draw_panels(rows, f"Is anyone home? Releases of {_DATA}", "advantage", "blind guess")
 
 
 def _panel(scores: Sequence[Score]) -> Panel:
@@ -63,14 +64,18 @@ def draw_decided(exact: Sequence[Exact]) -> Figure:
     return figure
 
 
-def draw_body_mass(rows: Sequence[tuple[int, float, float | None, float | None]]) -> Figure:
+def draw_body_mass(rows: Sequence[BodyMass]) -> Figure:
     """Draw the undecidable share of [HT]'s example against the band, of the range and of people."""
     figure = Figure(figsize=(5.4, 3.8), layout="constrained")
     axes = figure.subplots()
     axes.plot(
-        [row[0] for row in rows], [row[1] for row in rows], "o-", color="black", label="of the range, exact"
+        [row.band_kg for row in rows],
+        [row.undecidable_range for row in rows],
+        "o-",
+        color="black",
+        label="of the range, exact",
     )
-    people = [(row[0], row[2]) for row in rows if row[2] is not None]
+    people = [(row.band_kg, row.undecidable_people) for row in rows if row.undecidable_people is not None]
     if people:
         axes.plot(*zip(*people, strict=True), "s--", color="tab:blue", label="of people surveyed")
     axes.set_xlabel("band 1/ρ (kg)")

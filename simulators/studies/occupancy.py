@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.privacy import Rounding
-from simulators.studies._hypotheses import body_mass_rows, golden_rows, surveyed
+from simulators.studies._hypotheses import BodyMass, body_mass_rows, golden_rows, surveyed
 from simulators.studies._occupancy_activity import activity_scores
 from simulators.studies._occupancy_figures import draw_adversaries, draw_body_mass, draw_decided
 from simulators.studies._occupancy_findings import findings
@@ -60,23 +60,22 @@ def _said(made: Made | None) -> str:
 
 
 def _result(settings: Settings, scores: Sequence[Score], exact: Sequence[Exact], source: str) -> Result:
-    golden, body_mass = golden_rows(), body_mass_rows(surveyed(settings.data))
+    people = surveyed(settings.data)
+    golden, body_mass = golden_rows(), body_mass_rows(people)
     return Result(
-        source,
+        source if people is None else f"{source}; body mass: {len(people)} young people of a survey",
         {
             "adversaries": Table(Score._fields, scores),
             "exact": Table(Exact._fields, exact),
             "golden": Table(("quantity", "paper", "here"), golden),
-            "body-mass": Table(
-                ("band_kg", "undecidable_range", "undecidable_people", "mean_error_kg"), body_mass
-            ),
+            "body-mass": Table(BodyMass._fields, body_mass),
         },
         {
             "adversaries": draw_adversaries(scores),
             "exact": draw_decided(exact),
             "body-mass": draw_body_mass(body_mass),
         },
-        findings(scores, exact, golden),
+        findings(scores, exact, golden, body_mass),
     )
 
 
