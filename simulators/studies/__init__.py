@@ -10,7 +10,14 @@ from simulators.studies.study import Progress, Result, Settings, Study, Table, w
 
 __all__ = ["NAMES", "Progress", "Result", "Settings", "Study", "Table", "carry_out", "study_named", "write"]
 
-NAMES: tuple[str, ...] = ("membership", "trips", "policies", "hypothesis")
+NAMES: tuple[str, ...] = (
+    "membership",
+    "disaggregation",
+    "occupancy",
+    "trips",
+    "policies",
+    "hypothesis",
+)
 """The studies in the order of ``noiseless study all``; each is ``STUDY`` of the module of its name."""
 
 

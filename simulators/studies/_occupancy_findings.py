@@ -1,0 +1,95 @@
+"""What the study of occupancy found, in sentences with its own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from simulators.studies._hypotheses import BodyMass
+from simulators.studies._occupancy_rows import (
+    ACTIVITY,
+    FLEET,
+    KINDS,
+    ONE_DAY,
+    ONE_RELEASE,
+    UNTRAINED,
+    Exact,
+    Score,
+)
+
+_LEVELS = (2, 4, 16)
+_BAND_KG = 10
+_AT = 4  # levels at which codebooks are compared: 2 bits
+_METHOD = (
+    "Advantage is how much more often it is said of what is true than of what is not, 2·(balanced accuracy) − 1: 0 is"
+    " a blind guess. Intervals are 95 %, over resampled homes (presence) or days (activity). Adversaries and fitted"
+    " codebooks learnt presence from other homes; activity from the first half of the same home's days, with codebooks"
+    " fitted to the other home."
+)
+
+
+def findings(
+    scores: Sequence[Score],
+    exact: Sequence[Exact],
+    golden: Sequence[tuple[str, float, float]],
+    body_mass: Sequence[BodyMass],
+) -> list[str]:
+    """Return what each adversary gained, what is decided for certain, and the paper's numbers beside ours."""
+    pairs = [(FLEET, adversary) for adversary in (ONE_RELEASE, ONE_DAY, UNTRAINED)]
+    pairs += [(home, ACTIVITY) for home in dict.fromkeys(s.data for s in scores if s.adversary == ACTIVITY)]
+    return [
+        *(_gained([s for s in scores if s[:2] == pair]) for pair in pairs),
+        *_decided(exact, scores),
+        *(
+            f"{what}: {paper:.4f} by the paper, {here:.4f} in exact arithmetic."
+            for what, paper, here in golden
+        ),
+        *(_hidden(row) for row in body_mass if row.band_kg == _BAND_KG),
+        _METHOD,
+    ]
+
+
+def _hidden(row: BodyMass) -> str:
+    people = (
+        ""
+        if row.undecidable_people is None
+        else f", and {100 * row.undecidable_people:.1f} % of people surveyed (mean error {row.mean_error_kg:.2f} kg)"
+    )
+    return (
+        f"Body-mass index above 30, weight released by Theorem 3 with a band of ±{row.band_kg} kg: undecidable for"
+        f" {100 * row.undecidable_range:.1f} % of the range of weight and height{people}."
+    )
+
+
+def _gained(scores: Sequence[Score]) -> str:
+    raw = scores[0]
+    parts = [
+        f"{kind} {rounding.value} "
+        + ", ".join(
+            f"{s.advantage:z.2f}"
+            for s in scores
+            if (s.codebook, s.rounding) == (kind, rounding.value) and s.levels in _LEVELS
+        )
+        for kind, rounding in KINDS
+    ]
+    return (
+        f"{raw.data}, {raw.adversary}: advantage {raw.advantage:z.2f} ({raw.low:.2f} to {raw.high:.2f})"
+        f" unprotected. With {', '.join(map(str, _LEVELS))} levels (1, 2, 4 bits): {'; '.join(parts)}."
+    )
+
+
+def _decided(exact: Sequence[Exact], scores: Sequence[Score]) -> list[str]:
+    """Say what is decided for certain at the same number of levels, and what a band costs."""
+    days = {s.codebook: s for s in scores if (s.rounding, s.levels, s.adversary) == ("nearest", _AT, ONE_DAY)}
+    parts = [
+        f"{row.codebook}: P(T) = {row.performance_bits:.2f} of {row.epsilon_bits:.0f} bits;"
+        f" {100 * row.decided_share:.1f} % of half hours on lived-in days prove it; a day's releases give an advantage"
+        f" of {days[row.codebook].advantage:.2f}; a release is off by {row.rmse_w:.0f} W RMS"
+        for row in exact
+        if row.levels == _AT
+    ]
+    wrong = max(row.wrong_share for row in exact)
+    never_wrong = (
+        f"Consistent tests called {100 * wrong:.1f} % of empty homes' half hours lived-in, at most over all codebooks."
+        " P(T) counts the outputs at which a test cannot err, not how often they occur."
+    )
+    return [f"At {_AT} levels, nearest. {'. '.join(parts)}.", never_wrong]
