@@ -6,7 +6,8 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -15,6 +16,7 @@ import structlog
 import typer
 import uvloop
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from gateway.checking import ConfigError, load
@@ -148,7 +150,7 @@ def plan(
     from gateway.planning import PlanError, Request, make_plan, show_plan
 
     if plot is not None:
-        _needs_matplotlib()
+        _needs("matplotlib")
     try:
         request = Request.parsed(
             profile, power_range, unit=unit, interval=interval, levels=levels, rounding=rounding, blind=blind
@@ -263,16 +265,22 @@ def study(
 ) -> None:
     """Repeat the papers' experiments and ours: a figure, a table and findings per study."""
     from simulators.studies import NAMES, Settings, carry_out
+    from simulators.studies.data import DATASETS, find
 
     if name not in {*NAMES, "all"}:
         raise typer.BadParameter(f"{name!r} is none of {', '.join(NAMES)}, all", param_hint="NAME")
     if data is not None and not data.is_dir():
         raise typer.BadParameter(f"{str(data)!r} is no folder", param_hint="--data")
-    _needs_matplotlib()
+    if data is not None and not any(find(data, dataset) for dataset in DATASETS):
+        known = ", ".join(f"{dataset}*" for dataset in DATASETS)
+        raise typer.BadParameter(f"{str(data)!r} holds none of {known}", param_hint="--data")
+    _needs("matplotlib", "sklearn")
     reports = []
-    for one in NAMES if name == "all" else [name]:
+    chosen = NAMES if name == "all" else (name,)
+    for number, one in enumerate(chosen, start=1):
         try:
-            reports.append(carry_out(one, Settings(data, quick, seed), out, _shares(one)))
+            with _steps(f"study {one}, {number} of {len(chosen)}") as progress:
+                reports.append(carry_out(one, Settings(data, quick, seed), out, progress))
         except (OSError, ValueError) as problem:
             _fail(f"study {one}: {problem}")
         if not as_json:
@@ -341,17 +349,24 @@ def _needs_simulators() -> None:
         )
 
 
-def _needs_matplotlib() -> None:
-    if find_spec("matplotlib") is None:
-        _fail("plots need matplotlib: pip install 'noiseless[studies]' (in a clone: '.[studies]')")
+_CALLED = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
 
 
-def _shares(study: str) -> Callable[[str, float], None]:
-    """Return a report of what a study is at and which share is done: a bar on a terminal."""
-    bar = progress_bar(_err)
-    if _err.is_terminal:
-        _err.print(Text(f"study {study}", "bold"))
-    return lambda _, share: bar(int(100 * share), 100)
+def _needs(*modules: str) -> None:
+    missing = [_CALLED[module] for module in modules if find_spec(module) is None]
+    if missing:
+        _fail(f"{' and '.join(missing)} missing: pip install 'noiseless[studies]' (in a clone: '.[studies]')")
+
+
+@contextmanager
+def _steps(what: str) -> Iterator[Callable[[str, float], None]]:
+    """Yield a report of the step that something is at and which share is done: a bar, or a line at the start."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
+        task = bar.add_task(what, total=1)
+        if not _err.is_terminal:
+            _err.print(Text(what), soft_wrap=True)
+        yield lambda step, share: bar.update(task, description=f"{what}: {step}", completed=share)
 
 
 def _show_findings(report: dict[str, Any]) -> None:

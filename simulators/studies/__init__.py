@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from errno import EACCES
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,10 @@ def carry_out(name: str, settings: Settings, out: Path, progress: Progress) -> d
 
     """
     study = study_named(name)
+    out.mkdir(parents=True, exist_ok=True)
+    if not os.access(out, os.W_OK | os.X_OK):
+        # Said now, and not after the minutes that a study takes.
+        raise PermissionError(EACCES, "cannot write in", str(out))
     result = study.run(settings, progress)
     written = write(study, settings, result, out)
     return {

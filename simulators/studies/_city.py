@@ -10,13 +10,11 @@ import numpy as np
 
 from gateway.privacy import IntArray
 from simulators.attackers.trips import Area
+from simulators.studies.data import TRIPS, find, reading, stand_in
 from simulators.studies.study import Settings
 
 CITY = Area(south=40_700_000, north=40_800_000, west=-74_050_000, east=-73_900_000)
 """The public rectangle: central New York, as the recorded trips were cropped."""
-
-FILE = Path("nyc_taxi") / "nyc_yellow_2015-01_10k.csv"
-"""The recorded trips below the folder of data sets."""
 
 _COLUMNS = ("pickup_latitude", "pickup_longitude", "dropoff_latitude", "dropoff_longitude")
 _SIMULATED, _SIMULATED_QUICK = 10_000, 2_000
@@ -32,13 +30,14 @@ class Source(NamedTuple):
 
 def source_of(settings: Settings) -> Source:
     """Return the recorded trips where they are, else simulated ones."""
-    path = None if settings.data is None else settings.data / FILE
-    if path is not None and path.exists():
+    path = find(settings.data, TRIPS)
+    if path is not None:
         trips = read(path)
         return Source(f"{len(trips):,} yellow-cab trips, New York, January 2015", trips)
     count = _SIMULATED_QUICK if settings.quick else _SIMULATED
     trips = simulated(count, CITY, np.random.default_rng(settings.seed))
-    return Source(f"{count:,} simulated trips of a made-up city, seed {settings.seed}", trips)
+    made = stand_in(settings, TRIPS, f"{count:,} simulated trips of a made-up city")
+    return Source(f"{made}, seed {settings.seed}", trips)
 
 
 def read(path: Path) -> IntArray:
@@ -46,14 +45,14 @@ def read(path: Path) -> IntArray:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: a column is missing, or a coordinate is not a number.
+        ValueError: a column is missing, a coordinate is not a number, or it is damaged.
 
     """
-    with path.open(newline="", encoding="utf-8") as file:
+    with reading(path) as file:
         try:
             degrees = [[float(row[column]) for column in _COLUMNS] for row in csv.DictReader(file)]
         except (KeyError, TypeError) as missing:
-            raise ValueError(f"{path.name}: every row needs {', '.join(_COLUMNS)}") from missing
+            raise ValueError(f"every row needs {', '.join(_COLUMNS)}") from missing
     return np.rint(np.array(degrees).reshape(-1, 4) * 1e6).astype(np.int64)
 
 

@@ -6,23 +6,23 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from simulators.studies._charts import Panel, Point, against_bits
 from simulators.studies._disaggregation_rows import CLASSIFIER, MEAN, OPTIMISATION, Chance, Score, homes_of
-from simulators.studies._panels import Panel, Point, draw_panels
 from simulators.studies._releases import RAW
 
-_DATA = "one release a minute, range 0 to 14 kW"
+_BLIND = "blind: always on"
 
 
-def draw_means(scores: Sequence[Score], chances: Sequence[Chance]) -> Figure:
+def draw_means(scores: Sequence[Score], chances: Sequence[Chance], source: str) -> Figure:
     """Draw the mean over appliances: a row of panels per attacker, a column per home."""
     rows = [
         [_panel(scores, chances, (home, MEAN, attacker), attacker) for home in homes_of(scores)]
         for attacker in (OPTIMISATION, CLASSIFIER)
     ]
-    return draw_panels(rows, f"Mean F-score over appliances; {_DATA}", "F-score", "blind: always on")
+    return against_bits(rows, f"Mean F-score over appliances\n{source}", "F-score", _BLIND)
 
 
-def draw_appliances(scores: Sequence[Score], chances: Sequence[Chance]) -> Figure:
+def draw_appliances(scores: Sequence[Score], chances: Sequence[Chance], source: str) -> Figure:
     """Draw a panel per appliance, a row per home: what the stronger attacker finds."""
     rows = [
         [
@@ -32,7 +32,7 @@ def draw_appliances(scores: Sequence[Score], chances: Sequence[Chance]) -> Figur
         ]
         for home in homes_of(scores)
     ]
-    return draw_panels(rows, f"F-score per appliance, {CLASSIFIER}; {_DATA}", "F-score", "blind: always on")
+    return against_bits(rows, f"F-score per appliance, {CLASSIFIER}\n{source}", "F-score", _BLIND)
 
 
 def _panel(scores: Sequence[Score], chances: Sequence[Chance], key: tuple[str, str, str], what: str) -> Panel:

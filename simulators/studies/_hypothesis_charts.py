@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simulators.studies._axes import draw, labelled, panels, values
+from simulators.studies._charts import draw, labelled, panels, values
 from simulators.studies.study import Table
 
 _HATCHES = ("", "////", "....")
@@ -16,7 +16,10 @@ _FILLS = ("0.85", "0.6", "1.0")
 
 def draw_performance(table: Table) -> Figure:
     """Draw the exact performance of the best tests over the reading error, with the paper's numbers."""
-    figure, (axes,) = panels("taller than 150 cm? heights 100 to 250 cm, read with an error", 1, width=6.4)
+    figure, (axes,) = panels(
+        "[HT] III: taller than 150 cm? Heights 100 to 250 cm, read with an error; exact arithmetic, no recorded data",
+        1,
+    )
     draw(axes, 0, values(table, "error_cm"), values(table, "difference"), "P(T) − h0(Y), exact")
     reported = [row for row in table.rows if row[4] != ""]
     x, y = ([float(str(row[at])) for row in reported] for at in (0, 4))
@@ -27,7 +30,10 @@ def draw_performance(table: Table) -> Figure:
 
 def draw_shares(table: Table) -> Figure:
     """Draw ε against ρ."""
-    figure, (axes,) = panels("body-mass index of 30; weights to 200 kg, heights to 250 cm", 1, width=6.4)
+    figure, (axes,) = panels(
+        "[HT] IV: is a body-mass index above 30? All weights to 200 kg and heights to 250 cm, no recorded data",
+        1,
+    )
     rho = values(table, "rho")
     draw(axes, 0, rho, values(table, "share"), "ε: share of inputs left undecided, exact")
     axes.plot(rho, values(table, "counted"), "x", color="0.3", markersize=9, label="counted, evenly drawn")
@@ -40,7 +46,7 @@ def draw_shares(table: Table) -> Figure:
 
 def draw_histograms(tables: Mapping[str, Table], about: str) -> Figure:
     """Draw weights and body-mass indices as answered and as released."""
-    figure, axes = panels(about, 2, width=5.2)
+    figure, axes = panels(f"Body-mass index of 30, before and after the release\n{about}", 2, width=5.2)
     _bars(axes[0], tables["weights"])
     labelled(axes[0], "weight, kg", "share of people")
     _bars(axes[1], tables["indices"])
@@ -61,7 +67,8 @@ def _bars(axes: Axes, table: Table) -> None:
 
 def draw_shifts(table: Table, about: str) -> Figure:
     """Draw how many are hidden, and how far mean and histograms move, over the band."""
-    figure, (left, right) = panels(about, 2, width=5.2)
+    title = f"Body-mass index of 30: what the release changes, over its band 1/ρ\n{about}"
+    figure, (left, right) = panels(title, 2, width=5.2)
     band = values(table, "band_kg")
     shares = {
         "hidden": "released as the threshold",

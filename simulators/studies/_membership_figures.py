@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simulators.studies._membership_game import CERTIFIED, LOCAL, OVER_ALL, PAPER, READINGS, UNPROTECTED
+from simulators.attackers.membership import ADVERSARIES
+from simulators.studies._charts import draw, labelled, panels
+from simulators.studies._membership_game import CERTIFIED, OVER_ALL, PAPER, READINGS, UNPROTECTED
 from simulators.studies._membership_rows import (
     BUDGET_LEVELS,
     CONNECTION,
@@ -21,22 +23,7 @@ from simulators.studies._membership_rows import (
     of,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-_STYLES = {
-    UNPROTECTED: ("black", "x", ":"),
-    PAPER: ("tab:red", "o", "-"),
-    CERTIFIED: ("tab:blue", "s", "--"),
-    OVER_ALL: ("tab:green", "^", "-."),
-    LOCAL: ("tab:purple", "D", (0, (1, 1))),
-    "correlation": ("tab:blue", "s", "--"),
-    "squared error": ("tab:orange", "v", "-."),
-    "common peaks": ("tab:red", "o", "-"),
-    "k = 2": ("tab:green", "^", "-."),
-    "k = 4": ("tab:blue", "s", "--"),
-    "k = 8": ("tab:red", "o", "-"),
-}
+_BARE = 5  # the style of what is not quantized
 _BY_CORRELATION = "adversary: correlation; bars: 95 % over games"
 
 
@@ -53,108 +40,86 @@ def draw_all(rows: Mapping[str, Sequence[Row]], source: str) -> dict[str, Figure
 
 def _over_epsilon(rows: Sequence[Row], series: str, source: str) -> Figure:
     sizes = [size for size in dict.fromkeys(row.homes_in_group for row in rows) if size in PAPER_POINTS]
-    figure = Figure(figsize=(5 * len(sizes), 7.5), layout="constrained")
-    figure.suptitle(
-        f"Advantage over ε for each reading of the paper\n{series} energy: {source}\n{_BY_CORRELATION}",
-        fontsize=9,
-    )
-    grid = figure.subplots(2, len(sizes), squeeze=False)
-    for (across, kind), (along, size) in product(enumerate((OBSERVED, CONNECTION)), enumerate(sizes)):
-        axes = grid[across][along]
+    title = f"Advantage over ε for each reading of the paper\n{series} energy: {source}\n{_BY_CORRELATION}"
+    figure, grid = panels(title, len(sizes), 2, 5)
+    for axes, (kind, size) in zip(grid, product((OBSERVED, CONNECTION), sizes), strict=True):
         _one_size(axes, of(rows, homes_in_group=size, adversary="correlation"), kind)
         if series == DAILY:
             axes.plot(
                 [PAPER_POINTS[size]], [0], "*", color="black", markersize=13, label="as the paper reports"
             )
         axes.set_title(f"n = {size}; range: {kind}", fontsize=9)
-        _labelled(axes, "ε = log2 k, bits per release")
-    grid[0][0].legend(fontsize=7)
+        _finished(axes, "ε = log2 k, bits per release", legend=False)
+    grid[0].legend(fontsize=7)
     return figure
 
 
 def _one_size(axes: Axes, rows: Sequence[Row], kind: str) -> None:
-    for reading in dict.fromkeys(row.reading for row in rows if row.reading in READINGS):
-        _line(axes, reading, [(row.epsilon_bits, row) for row in of(rows, range=kind, reading=reading)])
+    for number, reading in enumerate(READINGS):
+        mine = of(rows, range=kind, reading=reading)
+        if mine:
+            _line(axes, number, [(row.epsilon_bits, row) for row in mine], reading)
     (bare,) = of(rows, reading=UNPROTECTED)
     axes.axhspan(bare.low, bare.high, color="0.85")
     axes.axhline(bare.advantage, color="black", linestyle=":", label=UNPROTECTED)
 
 
 def _adversaries(rows: Sequence[Row], source: str) -> Figure:
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
-    figure.suptitle(
-        f"Three adversaries, certified levels, daily energy: {source}\nbars: 95 % over games", fontsize=9
-    )
-    by_epsilon, by_size = figure.subplots(1, 2, sharey=True)
+    title = f"Three adversaries, certified levels, range: {OBSERVED}, daily energy: {source}\nbars: 95 % over games"
+    figure, (by_epsilon, by_size) = panels(title, 2, 1, 5, alike=True)
     certified = of(rows, reading=CERTIFIED, range=OBSERVED)
-    for adversary in dict.fromkeys(row.adversary for row in rows):
+    for number, adversary in enumerate(ADVERSARIES):
         mine = of(certified, adversary=adversary)
-        _line(by_epsilon, adversary, [(row.epsilon_bits, row) for row in of(mine, homes_in_group=4)])
-        _line(by_size, adversary, [(row.homes_in_group, row) for row in of(mine, k=4)])
+        four = of(mine, homes_in_group=4)
+        _line(by_epsilon, number, [(row.epsilon_bits, row) for row in four], adversary)
+        _line(by_size, number, [(row.homes_in_group, row) for row in of(mine, k=4)], adversary)
     bare = of(rows, reading=UNPROTECTED, adversary="correlation")
-    _line(by_size, UNPROTECTED, [(row.homes_in_group, row) for row in bare], "unprotected, correlation")
+    _line(by_size, _BARE, [(row.homes_in_group, row) for row in bare], "unprotected, correlation")
     by_epsilon.set_title("n = 4", fontsize=9)
     by_size.set_title("k = 4, ε = 2", fontsize=9)
     _log2(by_size)
-    _labelled(by_epsilon, "ε = log2 k, bits per release")
-    _labelled(by_size, "n, homes in the group")
-    by_size.legend(fontsize=8)
+    _finished(by_epsilon, "ε = log2 k, bits per release", legend=False)
+    _finished(by_size, "n, homes in the group", legend=False)
+    figure.legend(*by_size.get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     return figure
 
 
 def _lengths(rows: Sequence[Row], source: str) -> Figure:
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
-    figure.suptitle(
-        f"Advantage over the length of the series, n = 4, k = 4, range: {OBSERVED}\n{source}\n{_BY_CORRELATION}",
-        fontsize=9,
-    )
-    for axes, series in zip(figure.subplots(1, 2, sharey=True), (DAILY, HALF_HOURLY), strict=True):
-        for reading in (UNPROTECTED, PAPER, CERTIFIED, OVER_ALL):
+    title = f"Advantage over the length of the series, n = 4, k = 4, range: {OBSERVED}\n{source}\n{_BY_CORRELATION}"
+    figure, grid = panels(title, 2, 1, 5, alike=True)
+    shown = ((0, PAPER), (1, CERTIFIED), (2, OVER_ALL), (_BARE, UNPROTECTED))
+    for axes, series in zip(grid, (DAILY, HALF_HOURLY), strict=True):
+        for number, reading in shown:
             mine = of(rows, series=series, reading=reading, adversary="correlation")
-            _line(axes, reading, [(row.days, row) for row in mine])
+            _line(axes, number, [(row.days, row) for row in mine], reading)
         _log2(axes)
         axes.set_title(f"{series} energy", fontsize=9)
-        _labelled(axes, "days of the series")
-        axes.legend(fontsize=8)
+        _finished(axes, "days of the series")
     return figure
 
 
 def _budgets(rows: Sequence[Row], source: str) -> Figure:
-    figure = Figure(figsize=(10, 4.4), layout="constrained")
-    figure.suptitle(
-        f"Advantage over a budget, n = 4, certified levels, range: {OBSERVED}\n{source}\n{_BY_CORRELATION}",
-        fontsize=9,
+    title = (
+        f"Advantage over a budget, n = 4, certified levels, range: {OBSERVED}\n{source}\n{_BY_CORRELATION}"
     )
-    daily, fine = figure.subplots(1, 2, sharey=True)
-    for axes, series in ((daily, DAILY), (fine, HALF_HOURLY)):
-        for k in BUDGET_LEVELS:
+    figure, grid = panels(title, 2, 1, 5, alike=True)
+    shown = (
+        (DAILY, "daily energy, released on a few days of the period", "bits in the whole period"),
+        (HALF_HOURLY, "half-hourly energy, the first half hours of each day", "bits a day"),
+    )
+    for axes, (series, about, across) in zip(grid, shown, strict=True):
+        for number, k in enumerate(BUDGET_LEVELS):
             mine = of(rows, series=series, adversary="correlation", k=k)
-            _line(axes, f"k = {k}", [(bits_of(row), row) for row in mine])
+            _line(axes, number, [(bits_of(row), row) for row in mine], f"k = {k}")
         _log2(axes)
-        axes.legend(fontsize=8)
-    daily.set_title("daily energy, released on a few days of the period", fontsize=9)
-    fine.set_title("half-hourly energy, the first half hours of each day", fontsize=9)
-    _labelled(daily, "bits in the whole period")
-    _labelled(fine, "bits a day")
+        axes.set_title(about, fontsize=9)
+        _finished(axes, across)
     return figure
 
 
-def _line(axes: Axes, style: str, points: Sequence[tuple[float | None, Row]], label: str = "") -> None:
-    colour, marker, line = _STYLES[style]
-    axes.errorbar(
-        [float(x or 0) for x, _ in points],
-        [row.advantage for _, row in points],
-        yerr=(
-            [max(0, row.advantage - row.low) for _, row in points],
-            [max(0, row.high - row.advantage) for _, row in points],
-        ),
-        color=colour,
-        marker=marker,
-        linestyle=line,
-        markersize=5,
-        capsize=2,
-        label=label or style,
-    )
+def _line(axes: Axes, number: int, points: Sequence[tuple[float | None, Row]], label: str) -> None:
+    x, y = [float(x or 0) for x, _ in points], [row.advantage for _, row in points]
+    draw(axes, number, x, y, label, ends=([row.low for _, row in points], [row.high for _, row in points]))
 
 
 def _log2(axes: Axes) -> None:
@@ -162,8 +127,6 @@ def _log2(axes: Axes) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
 
 
-def _labelled(axes: Axes, across: str) -> None:
-    axes.set_xlabel(across)
-    axes.set_ylabel("Adv = 2·|P(right) − ½|")
+def _finished(axes: Axes, across: str, *, legend: bool = True) -> None:
+    labelled(axes, across, "Adv = 2·|P(right) − ½|", "best" if legend else None)
     axes.set_ylim(-0.03, 1.03)
-    axes.grid(visible=True, alpha=0.3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulators.studies._hypotheses import BodyMass
 from simulators.studies._occupancy_rows import (
     ACTIVITY,
     FLEET,
@@ -17,7 +16,6 @@ from simulators.studies._occupancy_rows import (
 )
 
 _LEVELS = (2, 4, 16)
-_BAND_KG = 10
 _AT = 4  # levels at which codebooks are compared: 2 bits
 _METHOD = (
     "Advantage is how much more often it is said of what is true than of what is not, 2·(balanced accuracy) − 1: 0 is"
@@ -27,37 +25,15 @@ _METHOD = (
 )
 
 
-def findings(
-    scores: Sequence[Score],
-    exact: Sequence[Exact],
-    golden: Sequence[tuple[str, float, float]],
-    body_mass: Sequence[BodyMass],
-) -> list[str]:
-    """Return what each adversary gained, what is decided for certain, and the paper's numbers beside ours."""
+def findings(scores: Sequence[Score], exact: Sequence[Exact]) -> list[str]:
+    """Return what each adversary gained, what is decided for certain, and how to read it."""
     pairs = [(FLEET, adversary) for adversary in (ONE_RELEASE, ONE_DAY, UNTRAINED)]
     pairs += [(home, ACTIVITY) for home in dict.fromkeys(s.data for s in scores if s.adversary == ACTIVITY)]
     return [
         *(_gained([s for s in scores if s[:2] == pair]) for pair in pairs),
         *_decided(exact, scores),
-        *(
-            f"{what}: {paper:.4f} by the paper, {here:.4f} in exact arithmetic."
-            for what, paper, here in golden
-        ),
-        *(_hidden(row) for row in body_mass if row.band_kg == _BAND_KG),
         _METHOD,
     ]
-
-
-def _hidden(row: BodyMass) -> str:
-    people = (
-        ""
-        if row.undecidable_people is None
-        else f", and {100 * row.undecidable_people:.1f} % of people surveyed (mean error {row.mean_error_kg:.2f} kg)"
-    )
-    return (
-        f"Body-mass index above 30, weight released by Theorem 3 with a band of ±{row.band_kg} kg: undecidable for"
-        f" {100 * row.undecidable_range:.1f} % of the range of weight and height{people}."
-    )
 
 
 def _gained(scores: Sequence[Score]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from gateway.privacy import BoolArray, IntArray
 from simulators.attackers.occupancy import DayTest, FloatArray, SlotTest, quiet_days
 from simulators.households import Households
-from simulators.studies._hypotheses import presence
+from simulators.studies._occupancy_presence import presence
 from simulators.studies._occupancy_rows import (
     FLEET,
     ONE_DAY,

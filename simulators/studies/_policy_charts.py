@@ -8,13 +8,15 @@ from fractions import Fraction
 import numpy as np
 from matplotlib.figure import Figure
 
-from simulators.studies._axes import draw, labelled, panels, values
+from simulators.studies._charts import draw, labelled, panels, values
 from simulators.studies.study import Table
 
 
 def draw_regions(tables: Mapping[str, Table], gamma: Fraction) -> Figure:
     """Draw the cells of each query in the plane of its two inputs."""
-    figure, axes = panels(f"regions of the optimal policy, γ = {gamma}: answers within 1/{gamma}", 2)
+    figure, axes = panels(
+        f"Regions of the optimal policy of two inputs in [−2, 2], γ = {gamma}: answers within 1/{gamma}", 2
+    )
     for name, panel in zip(_names(tables["cells"]), axes, strict=True):
         cell = np.array(values(tables["regions"], "cell", query=name))
         side = round(len(cell) ** 0.5)
@@ -34,7 +36,9 @@ def draw_regions(tables: Mapping[str, Table], gamma: Fraction) -> Figure:
 
 def draw_tradeoff(table: Table) -> Figure:
     """Draw what is told, and how closely the inputs are known, over the wanted quality."""
-    figure, axes = panels("optimal policies over the wanted quality γ = 1/(worst error)", 2, 2)
+    figure, axes = panels(
+        "Optimal policies of two inputs in [−2, 2] over the wanted quality γ = 1/(worst error)", 2, 2
+    )
     told = {"leakage": "L0(X;Y), by area", "maximin": "I*(X;Y) = log q"}
     errors = {
         "radius_worst": "largest ball around a cell",
@@ -57,7 +61,7 @@ def draw_tradeoff(table: Table) -> Figure:
 
 def draw_heights(table: Table, wanted: float) -> Figure:
     """Draw how closely the top cell pins the heights down, for one to three people."""
-    figure, (axes,) = panels("mean height of n people, 100 to 250 cm: radius of the top cell", 1, width=6.4)
+    figure, (axes,) = panels("Mean height of n people, 100 to 250 cm: radius of the top cell", 1)
     for number, people in enumerate((1, 2, 3)):
         gamma, radius = (values(table, column, people=people) for column in ("gamma", "top_cell_radius_cm"))
         draw(axes, number, gamma, radius, f"n = {people}")
@@ -71,7 +75,7 @@ def draw_heights(table: Table, wanted: float) -> Figure:
 def draw_k_anonymity(table: Table) -> Figure:
     """Draw what one record tells over how many values it can have."""
     figure, (axes,) = panels(
-        "one of nine records varies, all others fixed (the k-anonymous lines coincide)", 1, width=6.4
+        "One of nine records varies, all others fixed (the k-anonymous lines coincide)", 1
     )
     for number, name in enumerate(_names(table)):
         points = [values(table, column, release=name) for column in ("values", "maximin")]

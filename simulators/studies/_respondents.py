@@ -9,10 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gateway.privacy.regions import FloatArray
+from simulators.studies.data import SURVEY, find, reading, stand_in
 from simulators.studies.study import Settings
-
-FILE = Path("young_people_survey") / "responses.csv"
-"""The survey's answers below the folder of data sets."""
 
 LEAST_HEIGHT, MOST_HEIGHT = 100.0, 250.0
 """Heights outside (cm) are taken for typing errors: [DP]'s public range of heights."""
@@ -30,11 +28,12 @@ class Respondents(NamedTuple):
 
 def respondents_of(settings: Settings) -> Respondents:
     """Return the survey's respondents where they are, else simulated ones."""
-    path = None if settings.data is None else settings.data / FILE
-    if path is not None and path.exists():
+    path = find(settings.data, SURVEY)
+    if path is not None:
         return read(path)
     count = _SIMULATED_QUICK if settings.quick else _SIMULATED
-    return simulated(count, settings.seed)
+    made = stand_in(settings, SURVEY, f"{count:,} simulated respondents")
+    return Respondents(f"{made}, seed {settings.seed}", *simulated(count, settings.seed))
 
 
 def read(path: Path) -> Respondents:
@@ -45,16 +44,16 @@ def read(path: Path) -> Respondents:
         ValueError: a column is missing, an answer is not a number, or nobody is left.
 
     """
-    with path.open(newline="", encoding="utf-8") as file:
+    with reading(path) as file:
         try:
             answers = [(_number(row["Height"]), _number(row["Weight"])) for row in csv.DictReader(file)]
         except (KeyError, TypeError) as absent:
-            raise ValueError(f"{path.name}: every row needs Height and Weight") from absent
-    heights, weights = np.array(answers, np.float64).reshape(-1, 2).T
-    given = ~np.isnan(heights + weights)
-    kept = given & (heights >= LEAST_HEIGHT) & (heights <= MOST_HEIGHT)
-    if not kept.any():
-        raise ValueError(f"{path.name}: nobody gave a height and a weight")
+            raise ValueError("every row needs Height and Weight") from absent
+        heights, weights = np.array(answers, np.float64).reshape(-1, 2).T
+        given = ~np.isnan(heights + weights)
+        kept = given & (heights >= LEAST_HEIGHT) & (heights <= MOST_HEIGHT)
+        if not kept.any():
+            raise ValueError("nobody gave a height and a weight")
     missing, typos = len(given) - int(given.sum()), int(given.sum() - kept.sum())
     name = (
         f"{int(kept.sum()):,} of {len(kept):,} respondents of the Young People Survey, Slovakia 2013"
@@ -63,14 +62,13 @@ def read(path: Path) -> Respondents:
     return Respondents(name, heights[kept], weights[kept])
 
 
-def simulated(count: int, seed: int) -> Respondents:
-    """Return made-up adults: half of them women, a body-mass index around 22, whole numbers as in a survey."""
+def simulated(count: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Return heights and weights of made-up adults, half of them women, in whole cm and kg as in a survey."""
     rng = np.random.default_rng(seed)
     women = rng.random(count) < 1 / 2
     heights = np.rint(rng.normal(np.where(women, 168, 181), 7))
     index = np.exp(rng.normal(np.log(22), 0.15, count))
-    name = f"{count:,} simulated respondents, seed {seed}"
-    return Respondents(name, heights, np.rint(index * (heights / 100) ** 2))
+    return heights, np.rint(index * (heights / 100) ** 2)
 
 
 def _number(text: str) -> float:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -12,12 +11,13 @@ import numpy as np
 
 from gateway.privacy import BoolArray, IntArray
 from simulators.households import DAY_MINUTES, Households
+from simulators.studies.data import IDEAL, UKDALE, find, reading, stand_in
 from simulators.studies.study import Settings
 
 _FIRST_DAY = date(2026, 1, 5)
 _TOP = 5
 _BY_HAND = frozenset({"Kettle", "Microwave", "Shower", "kettle", "hob", "toaster"})
-_RECORDED = {"ukdale_house2": "UK-DALE house 2", "ideal_house65": "IDEAL home 65"}
+_RECORDED = {UKDALE: "UK-DALE house 2", IDEAL: "IDEAL home 65"}
 
 
 class Submetered(NamedTuple):
@@ -71,30 +71,31 @@ def submetered_homes(settings: Settings, days: int) -> list[Submetered]:
 
     Raises:
         OSError: a file cannot be read.
+        ValueError: it is damaged.
 
     """
-    files = [_found(settings.data, file) for file in _RECORDED]
-    homes = [
-        _read(path, name) for path, name in zip(files, _RECORDED.values(), strict=True) if path is not None
-    ]
-    if len(homes) < len(_RECORDED):
+    found = {dataset: find(settings.data, dataset) for dataset in _RECORDED}
+    homes = [_read(path, _RECORDED[dataset]) for dataset, path in found.items() if path is not None]
+    if len(homes) < len(found):
         return simulated(settings.seed, days)
     return [home.part(0, 4 * days * DAY_MINUTES) for home in homes] if settings.quick else homes
 
 
-def _found(folder: Path | None, file: str) -> Path | None:
-    if folder is None:
-        return None
-    return next(iter(sorted([*folder.glob(f"{file}_*"), *folder.glob(f"*/{file}_*")])), None)
+def told(settings: Settings, homes: Sequence[Submetered]) -> str:
+    """Say what homes these are: the recorded ones, or what stands in for them."""
+    if homes[0].name in _RECORDED.values():
+        return "recorded homes, minute by minute"
+    missing = next(dataset for dataset in _RECORDED if find(settings.data, dataset) is None)
+    return f"{stand_in(settings, missing)}, seed {settings.seed}"
 
 
 def _read(path: Path, name: str) -> Submetered:
-    with lzma.open(path, "rt", encoding="utf-8") as file:
+    with reading(path) as file:
         columns = file.readline().strip().split(",")
         rows = [line.rstrip().split(",") for line in file]
-    minute = np.array([row[0] for row in rows], "datetime64[m]").astype(np.int64)
-    power = np.array([row[1:] for row in rows]).astype(np.int64)
-    total = power[:, 0]
+        minute = np.array([row[0] for row in rows], "datetime64[m]").astype(np.int64)
+        power = np.array([row[1:] for row in rows]).astype(np.int64)
+        total = power[:, 0]
     appliances = {column: power[:, i] for i, column in enumerate(columns[2:], start=1)}
     return Submetered(name, minute, total, total > 0, appliances)
 

@@ -1,14 +1,17 @@
-"""Where a study finds its homes: a recorded data set in a folder, or else the simulated fleet.
+"""Where a study finds its data: a recorded data set in a folder, or else what is simulated in its place.
 
 A folder holds one folder per data set (``sgsc50/sgsc50_….csv.xz``), or the files themselves.
 """
 
 from __future__ import annotations
 
+import gzip
 import lzma
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +20,12 @@ from gateway.privacy import IntArray
 from simulators.households import Households
 from simulators.studies.study import Settings
 
+SGSC, UKDALE, IDEAL, TRIPS, SURVEY = "sgsc50_", "ukdale_house2_", "ideal_house65_", "nyc_yellow_", "responses"
+DATASETS = (SGSC, UKDALE, IDEAL, TRIPS, SURVEY)
+"""How the file names of the data sets begin that studies look for."""
+
 SLOTS_PER_DAY = 48
+_OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _START = date(2012, 7, 1)  # of the recorded year, and of the simulated one beside it
 _DAYS = 365
 _SIMULATED = 40
@@ -56,11 +64,30 @@ def find(folder: Path | None, dataset: str) -> Path | None:
     return next((path for path in sorted(found) if path.is_file()), None)
 
 
-def stand_in(settings: Settings, dataset: str) -> str:
-    """Say why the simulated fleet stands in for a data set."""
+def stand_in(settings: Settings, dataset: str, what: str = "the simulated fleet") -> str:
+    """Say what stands in for a data set, and why."""
+    name = dataset.rstrip("_")
     if settings.data is None:
-        return f"the simulated fleet (no folder with {dataset} was given)"
-    return f"the simulated fleet ({dataset} is not in the folder given)"
+        return f"{what} (no folder with {name} was given)"
+    return f"{what} ({name} is not in the folder given)"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[IO[str]]:
+    """Open a file of data, packed with xz or gzip or not, and say which file it is if it cannot be understood.
+
+    Raises:
+        OSError: it cannot be opened.
+        ValueError: what is done with it meanwhile fails, since it is damaged or another file.
+
+    """
+    try:
+        with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8", newline="") as file:
+            yield file
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, ValueError, LookupError, TypeError) as fault:
+        raise ValueError(
+            f"{path}: damaged, or not the data set of that name: {fault or 'it ends early'}"
+        ) from fault
 
 
 def half_hourly_homes(settings: Settings, days: int = _DAYS) -> Homes:
@@ -77,9 +104,9 @@ def half_hourly_homes(settings: Settings, days: int = _DAYS) -> Homes:
         ValueError: it is not a table of energies.
 
     """
-    path = find(settings.data, "sgsc50_")
+    path = find(settings.data, SGSC)
     if path is None:
-        source = f"{stand_in(settings, 'sgsc50')}, {_SIMULATED} homes, {days} days, seed {settings.seed}"
+        source = f"{stand_in(settings, SGSC)}, {_SIMULATED} homes, {days} days, seed {settings.seed}"
         return Homes(_simulated(settings.seed, days), source)
     homes = _recorded(path)[:, : days * SLOTS_PER_DAY]
     source = f"sgsc50 (Smart Grid, Smart City trial, New South Wales), {len(homes)} homes, {days} days"
@@ -87,11 +114,13 @@ def half_hourly_homes(settings: Settings, days: int = _DAYS) -> Homes:
 
 
 def _recorded(path: Path) -> IntArray:
-    with lzma.open(path, "rt", encoding="utf-8") as file:
+    with reading(path) as file:
         columns = len(file.readline().split(","))
         table = np.genfromtxt(file, delimiter=",", usecols=range(1, columns), ndmin=2).T
-    kept = table[np.isfinite(table).mean(axis=1) >= _COMPLETE]
-    by_time_of_day = kept.reshape(len(kept), -1, SLOTS_PER_DAY)
+        kept = table[np.isfinite(table).mean(axis=1) >= _COMPLETE]
+        if not kept.size:
+            raise ValueError("no column of numbers is nearly complete")
+        by_time_of_day = kept.reshape(len(kept), -1, SLOTS_PER_DAY)
     filled = np.where(np.isfinite(by_time_of_day), by_time_of_day, _usual(by_time_of_day))
     energy_mwh: IntArray = np.rint(filled.reshape(len(kept), -1) * _MWH_PER_WH).astype(np.int64)
     return energy_mwh

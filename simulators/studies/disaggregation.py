@@ -19,7 +19,7 @@ from simulators.studies._disaggregation_figures import draw_appliances, draw_mea
 from simulators.studies._disaggregation_findings import findings
 from simulators.studies._disaggregation_rows import CLASSIFIER, MEAN, OPTIMISATION, Chance, Score
 from simulators.studies._releases import FITTED, UNIFORM, Made, codebooks, named, released_by_each
-from simulators.studies._submetered import Submetered, submetered_homes
+from simulators.studies._submetered import Submetered, submetered_homes, told
 from simulators.studies.study import Progress, Result, Settings, Study, Table
 
 KINDS = (
@@ -38,6 +38,7 @@ def run(settings: Settings, progress: Progress) -> Result:
 
     Raises:
         OSError: the recorded homes cannot be read.
+        ValueError: they are damaged.
 
     """
     homes = submetered_homes(settings, _DAYS_QUICK if settings.quick else _DAYS)
@@ -45,7 +46,7 @@ def run(settings: Settings, progress: Progress) -> Result:
     chances: list[Chance] = []
     attacked = homes[:1] if settings.quick else homes
     for place, home in enumerate(attacked):
-        progress(home.name, place / len(attacked))
+        progress(f"{home.name}: releases and attackers", place / len(attacked))
         # The other home's record plays the public profile.
         public = _halves(homes[1 - place])[0]
         made = codebooks(
@@ -53,10 +54,15 @@ def run(settings: Settings, progress: Progress) -> Result:
         )
         scores += _attacked(*_halves(home), made, settings.seed)
         chances += _chances(_halves(home)[1])
+    progress("figures", 1)
+    source = f"{_source(attacked)}; {told(settings, homes)}"
     return Result(
-        _source(attacked),
+        source,
         {"scores": Table(Score._fields, scores), "chance": Table(Chance._fields, chances)},
-        {"mean": draw_means(scores, chances), "appliances": draw_appliances(scores, chances)},
+        {
+            "mean": draw_means(scores, chances, source),
+            "appliances": draw_appliances(scores, chances, source),
+        },
         findings(scores, chances),
     )
 

@@ -18,7 +18,7 @@ from gateway.privacy.hypothesis_tests import (
 )
 from gateway.privacy.intervals import Interval, closed
 from gateway.privacy.regions import FloatArray
-from simulators.studies._axes import values
+from simulators.studies._charts import values
 from simulators.studies._hypothesis_charts import draw_histograms, draw_performance, draw_shares, draw_shifts
 from simulators.studies._respondents import Respondents, respondents_of
 from simulators.studies.study import Progress, Result, Settings, Study, Table
@@ -54,6 +54,7 @@ def run(settings: Settings, progress: Progress) -> Result:
     tables = {"performance": _performance(range(0, 51, 10 if settings.quick else 2))}
     progress("share over ρ", 0.2)
     tables["share"] = _shares(np.random.default_rng(settings.seed), draws)
+    tables["one-sided"] = _one_sided()
     progress("survey", 0.7)
     tables["shifts"] = Table(_SHIFT_COLUMNS, [_shift(people, float(band)) for band in (Fraction(0), *BANDS)])
     tables["weights"] = _histogram(people, _weight, _BIN_KG)
@@ -64,7 +65,7 @@ def run(settings: Settings, progress: Progress) -> Result:
         "histograms": draw_histograms(tables, people.name),
         "shifts": draw_shifts(tables["shifts"], people.name),
     }
-    progress("done", 1)
+    progress("figures", 1)
     return Result(people.name, tables, figures, _findings(tables))
 
 
@@ -104,9 +105,22 @@ def _shares(rng: np.random.Generator, draws: int) -> Table:
     return Table(("band_kg", "rho", "share", "counted", "share_at_170_cm", "exact"), rows)
 
 
+def _one_sided() -> Table:
+    """Return the share that the paper's formula and that counting leave undecided where a band sees one hypothesis.
+
+    Of inputs in [0, 100] with the threshold 105 and a band of ±10, [95, 100] lies in the band, all of it below
+    the threshold (theory E3): its formula has 5 %.
+    """
+    here = undecidable_share(Fraction(0), Fraction(100), Fraction(105), Fraction(10))
+    formula = Fraction(100 - (105 - 10), 100)
+    return Table(
+        ("input_to", "threshold", "band", "formula", "share"), [(100, 105, 10, float(formula), float(here))]
+    )
+
+
 _SHIFT_COLUMNS = (
     *("band_kg", "hidden", "hidden_below", "mean_weight", "mean_shift", "spread"),
-    *("density_shift_weight", "density_shift_index", "largest_change"),
+    *("density_shift_weight", "density_shift_index", "largest_change", "mean_change"),
 )
 
 
@@ -130,6 +144,7 @@ def _shift(people: Respondents, band: float) -> tuple[object, ...]:
         _density_shift(people.weights, released, _BIN_KG),
         _density_shift(_index(people, people.weights), _index(people, released), _BIN_INDEX),
         float(np.max(np.abs(released - people.weights))),
+        float(np.mean(np.abs(released - people.weights))),
     )
 
 
@@ -192,6 +207,7 @@ def _findings(tables: Mapping[str, Table]) -> list[str]:
     return [
         *_about_performance(tables["performance"]),
         *_about_shares(tables["share"]),
+        *_about_one_side(tables["one-sided"]),
         *_about_survey(tables["shifts"], tables["indices"]),
     ]
 
@@ -221,6 +237,16 @@ def _about_shares(table: Table) -> list[str]:
     ]
 
 
+def _about_one_side(table: Table) -> list[str]:
+    most, threshold, band, formula, share = (values(table, column)[0] for column in table.columns)
+    return [
+        (
+            f"Inputs of [0, {most:g}], threshold {threshold:g}, band ±{band:g}: {share:.0%} is undecided, and"
+            f" {formula:.0%} by the paper's formula, which takes a band with one hypothesis for undecided."
+        )
+    ]
+
+
 def _about_survey(table: Table, indices: Table) -> list[str]:
     found = []
     for band in map(float, _SHOWN):
@@ -229,8 +255,8 @@ def _about_survey(table: Table, indices: Table) -> list[str]:
             f"1/ρ = {band:g} kg: {row['hidden']:.1%} of the people get the threshold for an answer. The mean weight"
             f" moves by {row['mean_shift']:+.3f} kg to {row['mean_weight']:.2f}; {row['density_shift_weight']:.1%} of"
             f" the weight histogram and {row['density_shift_index']:.1%} of the index histogram move; no answer"
-            f" changes by more than {row['largest_change']:.1f} kg. Who says of all the hidden that they are below"
-            f" {INDEX} is right for {row['hidden_below']:.1%}."
+            f" changes by more than {row['largest_change']:.1f} kg, the mean one by {row['mean_change']:.2f} kg."
+            f" Who says of all the hidden that they are below {INDEX} is right for {row['hidden_below']:.1%}."
         )
     bins = [values(indices, key, **{"from": INDEX})[0] for key in indices.columns[2:]]
     listed = ", ".join(

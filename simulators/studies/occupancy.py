@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.privacy import Rounding
-from simulators.studies._hypotheses import BodyMass, body_mass_rows, golden_rows, surveyed
 from simulators.studies._occupancy_activity import activity_scores
-from simulators.studies._occupancy_figures import draw_adversaries, draw_body_mass, draw_decided
+from simulators.studies._occupancy_figures import draw_adversaries, draw_decided
 from simulators.studies._occupancy_findings import findings
 from simulators.studies._occupancy_fleet import Fleet, exact_row, fleet, presence_scores, view
 from simulators.studies._occupancy_rows import KINDS, Exact, Score
 from simulators.studies._releases import RAW, Made, codebooks
-from simulators.studies._submetered import Submetered, submetered_homes
+from simulators.studies._submetered import Submetered, submetered_homes, told
 from simulators.studies.study import Progress, Result, Settings, Study, Table
 
 _LEVELS, _LEVELS_QUICK = (1, 2, 3, 4, 8, 16, 32, 64), (1, 2, 4, 16)
@@ -27,7 +26,8 @@ def run(settings: Settings, progress: Progress) -> Result:
     """Let all adversaries test all codebooks.
 
     Raises:
-        OSError: recorded data cannot be read.
+        OSError: recorded homes cannot be read.
+        ValueError: they are damaged.
 
     """
     levels = _LEVELS_QUICK if settings.quick else _LEVELS
@@ -45,11 +45,12 @@ def run(settings: Settings, progress: Progress) -> Result:
         scores += presence_scores(seen, public, attacked, settings.seed)
         if one is not None and one.rounding is Rounding.NEAREST:
             exact.append(exact_row(one, seen.attacked, attacked))
-    progress("activity", _ACTIVITY_AT)
     homes = submetered_homes(settings, _ACTIVE_DAYS_QUICK if settings.quick else _ACTIVE_DAYS)
     for home, other in zip(homes, reversed(homes), strict=True):
+        progress(f"activity: {home.name}", _ACTIVITY_AT)
         scores += activity_scores(home, other, levels, settings.seed)
-    return _result(settings, scores, exact, _source(attacked, public, homes))
+    progress("figures", 1)
+    return _result(scores, exact, f"{_source(attacked, public, homes)}, {told(settings, homes)}")
 
 
 STUDY = Study("occupancy", "Is anyone home, against bits per release", "[HT] II to IV; theory 6, A6", run)
@@ -59,23 +60,12 @@ def _said(made: Made | None) -> str:
     return RAW if made is None else f"{made.kind}, {made.rounding}, {made.book.levels} levels"
 
 
-def _result(settings: Settings, scores: Sequence[Score], exact: Sequence[Exact], source: str) -> Result:
-    people = surveyed(settings.data)
-    golden, body_mass = golden_rows(), body_mass_rows(people)
+def _result(scores: Sequence[Score], exact: Sequence[Exact], source: str) -> Result:
     return Result(
-        source if people is None else f"{source}; body mass: {len(people)} young people of a survey",
-        {
-            "adversaries": Table(Score._fields, scores),
-            "exact": Table(Exact._fields, exact),
-            "golden": Table(("quantity", "paper", "here"), golden),
-            "body-mass": Table(BodyMass._fields, body_mass),
-        },
-        {
-            "adversaries": draw_adversaries(scores),
-            "exact": draw_decided(exact),
-            "body-mass": draw_body_mass(body_mass),
-        },
-        findings(scores, exact, golden, body_mass),
+        source,
+        {"adversaries": Table(Score._fields, scores), "exact": Table(Exact._fields, exact)},
+        {"adversaries": draw_adversaries(scores, source), "exact": draw_decided(exact, source)},
+        findings(scores, exact),
     )
 
 

@@ -25,8 +25,8 @@ from gateway.privacy.policies import (
     top_cell_radius,
 )
 from gateway.privacy.regions import MeanOfTwo, WeightedSquares
-from simulators.studies._axes import values
 from simulators.studies._cells import radii
+from simulators.studies._charts import values
 from simulators.studies._policy_charts import draw_heights, draw_k_anonymity, draw_regions, draw_tradeoff
 from simulators.studies.study import Progress, Result, Settings, Study, Table
 
@@ -58,13 +58,13 @@ def run(settings: Settings, progress: Progress) -> Result:
     tables["heights"] = _heights()
     progress("k-anonymity", 0.6)
     tables["kanonymity"] = _k_anonymity(64 if settings.quick else 512)
+    progress("figures", 1)
     figures = {
         "regions": draw_regions(tables, GAMMA),
         "tradeoff": draw_tradeoff(tables["tradeoff"]),
         "heights": draw_heights(tables["heights"], _RADIUS_CM),
         "kanonymity": draw_k_anonymity(tables["kanonymity"]),
     }
-    progress("done", 1)
     return Result(_SOURCE, tables, figures, _findings(tables))
 
 

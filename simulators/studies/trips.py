@@ -21,7 +21,7 @@ from simulators.attackers.trips import (
     outputs,
     unique_share,
 )
-from simulators.studies._axes import draw, labelled, panels, values
+from simulators.studies._charts import draw, labelled, panels, values
 from simulators.studies._city import CITY, Source, source_of
 from simulators.studies.study import Progress, Result, Settings, Study, Table
 
@@ -64,11 +64,11 @@ def run(settings: Settings, progress: Progress) -> Result:
         "number": _numbers(every),
     }
     tables["half"] = _half_points(tables["number"])
+    progress("figures", 1)
     figures = {
         "uniqueness": _draw_uniqueness(source, tables["uniqueness"], tables["number"]),
         "number": _draw_numbers(source, tables["number"], tables["half"]),
     }
-    progress("done", 1)
     return Result(source.name, tables, figures, _findings(source, tables))
 
 
@@ -142,7 +142,7 @@ def _line(points: Sequence[tuple[int, float]], low: float, high: float, at: floa
 
 
 def _draw_uniqueness(source: Source, table: Table, numbers: Table) -> Figure:
-    figure, (axes,) = panels(f"{source.name}; ε for all four coordinates together", 1, width=6.4)
+    figure, (axes,) = panels(f"Unique trips over ε, for all four coordinates together\n{source.name}", 1)
     sizes, most = sorted({int(size) for size in values(numbers, "trips")}), len(source.trips)
     for number, among in enumerate(sizes[::-_TO_TEN]):
         bits, unique = (values(numbers, column, trips=among) for column in ("epsilon", "unique"))
@@ -156,7 +156,9 @@ def _draw_uniqueness(source: Source, table: Table, numbers: Table) -> Figure:
 
 
 def _draw_numbers(source: Source, numbers: Table, half: Table) -> Figure:
-    figure, (left, right) = panels(f"{source.name}; parts of them, exact mean over all parts", 2)
+    figure, (left, right) = panels(
+        f"Unique trips over their number\n{source.name}; parts of them, exact mean over all parts", 2
+    )
     wanted = [levels for levels in (4, 8, 16, 32, 64) if levels in values(numbers, "levels")]
     for number, levels in enumerate(wanted):
         trips, unique = (values(numbers, column, levels=levels) for column in ("trips", "unique"))

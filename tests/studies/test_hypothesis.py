@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simulators.studies import Result, Settings, study_named, write
-from simulators.studies._axes import values
+from simulators.studies._charts import values
 from simulators.studies._respondents import FILE, read, respondents_of
 
 RECORDED = Path(os.environ.get("NOISELESS_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -12,7 +12,7 @@ import pytest
 from gateway.privacy.policies import UniformPolicy, top_cell_radius
 from gateway.privacy.regions import MeanOfTwo, WeightedSquares
 from simulators.studies import Result, Settings, study_named, write
-from simulators.studies._axes import values
+from simulators.studies._charts import values
 from simulators.studies._cells import radii
 
 MEAN, SQUARES = "(x1 + x2)/2", "x1² + 2·x2²"

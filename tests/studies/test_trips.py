@@ -10,7 +10,7 @@ import pytest
 
 from simulators.attackers.trips import most_unique_share
 from simulators.studies import Result, Settings, study_named, write
-from simulators.studies._axes import values
+from simulators.studies._charts import values
 from simulators.studies._city import CITY, FILE, read, simulated, source_of
 
 RECORDED = Path(os.environ.get("NOISELESS_DATA", Path(__file__).parents[3] / "shared" / "data"))
