@@ -302,9 +302,12 @@ def attack(
         ),
     ],
     known: Annotated[
-        Path | None, typer.Option(help="Consumption the attacker knows: CSV, a time and a column per home.")
+        Path | None,
+        typer.Option(
+            help="What the attacker knows: CSV, a time and a column per home (or a home and its appliances)."
+        ),
     ] = None,
-    unit: Annotated[str, typer.Option(help="Of its energies: Wh or kWh.")] = "Wh",
+    unit: Annotated[str, typer.Option(help="Of its numbers: Wh or kWh, or W for mean power.")] = "Wh",
     config: Annotated[
         Path | None, typer.Option(help="The gateway's configuration, to tell how often he is right.")
     ] = None,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from simulators.attackers.recording import Recording
 
 
-class AttackError(Exception):
+class AttackError(ValueError):
     """The attack cannot be run on what it was given."""
 
 
@@ -20,7 +20,7 @@ class Options:
 
     Attributes:
         known: a CSV of consumption that he is assumed to know; None for nothing.
-        unit: of its energies, Wh or kWh.
+        unit: of its numbers: Wh or kWh, or W for mean power.
         members: the public roll, for telling how often he is right: households by group; empty if unknown.
 
     """

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.cluster import KMeans
-from sklearn.ensemble import RandomForestClassifier
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from gateway.privacy import BoolArray, IntArray
+from simulators.attackers.recording import FloatArray
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestClassifier
 
 ON_W = 50.0
 """Above this an appliance counts as on: standby of those recorded here lies below, their motors above."""
@@ -43,6 +43,8 @@ def learnt_states(power_w: npt.ArrayLike, states: int, seed: int) -> FloatArray:
 
 def clustered(power_w: npt.ArrayLike, states: int, seed: int) -> FloatArray:
     """Return the increasing centres of at most so many clusters of powers (W); none of no power."""
+    from sklearn.cluster import KMeans  # noqa: PLC0415 - an extra, and slow to load
+
     power = np.asarray(power_w, np.float64)
     power = power[:: max(1, len(power) // _MOST_CLUSTERED)]
     count = min(states, len(np.unique(power)))
@@ -137,6 +139,8 @@ class WindowClassifier:
             seed: of every random choice.
 
         """
+        from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - an extra, and slow to load
+
         features = windows(released_w)
         late = np.arange(len(on)) >= len(on) * 3 // 4
         early, late = known & ~late, known & late

@@ -19,6 +19,7 @@ from simulators.attackers.recording import FloatArray
 
 _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.open}
 _WH_PER = {"Wh": 1.0, "kWh": 1_000.0}
+_WATT = "W"
 _MS_PER_MINUTE, _MINUTES_PER_HOUR = 60_000, 60
 _FORM = "give a CSV with a header, a time column, and a column of energies per home"
 
@@ -48,8 +49,8 @@ def read_known(path: Path, unit: str) -> Known:
         AttackError: it cannot be read, or is not such a file.
 
     """
-    if unit not in _WH_PER:
-        raise AttackError(f"unit {unit!r}: write {' or '.join(_WH_PER)}")
+    if unit not in {*_WH_PER, _WATT}:
+        raise AttackError(f"unit {unit!r}: write Wh or kWh, or W for mean power")
     try:
         with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8", newline="") as file:
             header, *lines = [row for row in csv.reader(file) if row]
@@ -63,9 +64,8 @@ def read_known(path: Path, unit: str) -> Known:
     if steps.min() <= 0:
         raise AttackError(f"{path}: its times do not increase; {_FORM}")
     minutes = float(steps.min()) / _MS_PER_MINUTE
-    return Known(
-        tuple(header[1:]), start_ms, minutes, energy.T * (_WH_PER[unit] * _MINUTES_PER_HOUR / minutes)
-    )
+    to_watts = 1.0 if unit == _WATT else _WH_PER[unit] * _MINUTES_PER_HOUR / minutes
+    return Known(tuple(header[1:]), start_ms, minutes, energy.T * to_watts)
 
 
 def _ms(text: str) -> int:

@@ -85,7 +85,7 @@ def learn(recording: Recording, options: Options) -> Learnt:
     if not rows:
         raise AttackError("no slot of the recording is in the known consumption of all homes")
     notes = [f"{len(known.homes)} candidate homes; as many are named as a group has members, likeliest first"]
-    notes += [_of_households(rows, name) for name in ADVERSARIES if recording.households]
+    notes += [_of_households(rows, name, len(known.homes)) for name in ADVERSARIES if recording.households]
     if skipped:
         notes.append(
             f"{skipped} topics have fewer than {_LEAST_SLOTS} slots that are known of all homes: left out"
@@ -99,10 +99,13 @@ def advantage(members: FloatArray, others: FloatArray) -> float:
     return abs(float(np.mean(np.sign(apart))))
 
 
-def _of_households(rows: Sequence[tuple[object, ...]], adversary: str) -> str:
+def _of_households(rows: Sequence[tuple[object, ...]], adversary: str, homes: int) -> str:
     right = [row[-2] for row in rows if row[0] == "household" and row[3] == adversary]
     known = [one for one in right if one is not None]
-    return f"{adversary} names the home behind {known.count(1)} of {len(known)} households' topics"
+    return (
+        f"{adversary} names the home behind {known.count(1)} of {len(known)} households' topics;"
+        f" a blind guess, behind {len(known) / homes:.1f}"
+    )
 
 
 def _found(

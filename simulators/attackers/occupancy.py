@@ -6,15 +6,15 @@ both learnt from other homes. :func:`quiet_days` has learnt nothing: it needs a 
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.ensemble import RandomForestClassifier
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from gateway.privacy import BoolArray, IntArray
+from simulators.attackers.recording import FloatArray
+
+if TYPE_CHECKING:
+    from sklearn.ensemble import RandomForestClassifier
 
 _QUIET_SHARE = 1 / 3
 
@@ -80,6 +80,8 @@ class DayTest:
             ValueError: all known days are empty, or none.
 
         """
+        from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - an extra, and slow to load
+
         if empty[known].all() or not empty[known].any():
             raise ValueError("a test of days is learnt from empty days and from others")
         forest = RandomForestClassifier(

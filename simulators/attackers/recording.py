@@ -34,6 +34,8 @@ class _Message(msgspec.Struct):
     spent: bool = False
     members: int = 1
     query: str = ""
+    codebook: str = ""
+    rounding: str = "nearest"
 
 
 _DECODER = msgspec.json.Decoder(_Message)
@@ -54,6 +56,8 @@ class Released:
         spent: (t,) whether the budget was spent, so that the release tells nothing.
         members: how many homes it speaks of.
         query: "sum" or "mean" of a group, "" of a household.
+        codebook: the hash of its codebook, in the last release.
+        rounding: of that codebook.
 
     """
 
@@ -67,6 +71,8 @@ class Released:
     spent: npt.NDArray[np.bool_]
     members: int
     query: str
+    codebook: str = ""
+    rounding: str = "nearest"
 
     @property
     def per_home_w(self) -> FloatArray:
@@ -157,4 +163,6 @@ def _series(kind: str, name: str, messages: dict[int, _Message]) -> Released:
         spent=np.array([one.spent for one in ordered], np.bool_),
         members=last.members,
         query=last.query,
+        codebook=last.codebook,
+        rounding=last.rounding,
     )

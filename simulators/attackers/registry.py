@@ -12,14 +12,14 @@ from rich.text import Text
 
 from gateway.policy import PolicyDocument
 from gateway.tables import cell, table
-from simulators.attackers import membership, routine
+from simulators.attackers import appliances, membership, quiet, routine
 from simulators.attackers.attack import Attack, Options
 from simulators.attackers.recording import read_recording
 
 _SHOWN = 30
 
 ATTACKS: Mapping[str, Attack] = MappingProxyType(
-    {attack.name: attack for attack in (membership.ATTACK, routine.ATTACK)}
+    {attack.name: attack for attack in (membership.ATTACK, routine.ATTACK, quiet.ATTACK, appliances.ATTACK)}
 )
 """Every attack, in the order of the manual."""
 
@@ -75,5 +75,5 @@ def show_learnt(console: Console, report: dict[str, Any]) -> None:
 
 def _shown(value: object) -> str:
     if isinstance(value, list):
-        return " ".join(map(cell, value))
+        return ", ".join(map(cell, value))
     return "" if value is None else cell(value)

@@ -12,12 +12,11 @@ from statistics import NormalDist
 from typing import NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from gateway.privacy import BoolArray, Codebook, IntArray, Reach, group_codebook, uniform
 from simulators.attackers.membership import ADVERSARIES, names_second
+from simulators.attackers.recording import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 Release = Callable[[IntArray], FloatArray]
 """(g, n, t) readings of the members → (g, t) released means, in the readings' unit."""
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from gateway.privacy import MISSING, BoolArray, IntArray
 from simulators.attackers.disaggregation import ON_W
-from simulators.attackers.occupancy import FloatArray, SlotTest
+from simulators.attackers.occupancy import SlotTest
+from simulators.attackers.recording import FloatArray
 from simulators.studies._occupancy_fleet import resampled_advantage
 from simulators.studies._occupancy_rows import ACTIVITY, KINDS, SLOT_MINUTES, SLOTS, Score
 from simulators.studies._releases import Made, codebooks, named, released_by_each

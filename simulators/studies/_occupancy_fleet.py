@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gateway.privacy import BoolArray, IntArray
-from simulators.attackers.occupancy import DayTest, FloatArray, SlotTest, quiet_days
+from simulators.attackers.occupancy import DayTest, SlotTest, quiet_days
+from simulators.attackers.recording import FloatArray
 from simulators.households import Households
 from simulators.studies._occupancy_presence import presence
 from simulators.studies._occupancy_rows import (

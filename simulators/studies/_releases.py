@@ -1,4 +1,4 @@
-"""Series as the gateway releases them: every slot is closed by the production ``close_slot``."""
+"""The codebooks that studies compare, and what homes release with them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,19 @@ from math import log2
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from gateway.privacy import (
     Codebook,
-    Groups,
     IntArray,
-    Policy,
     Rounding,
     Shelf,
-    State,
     blind_band,
     both_ends,
-    close_slot,
     fitted,
     uniform,
 )
-
-FloatArray = npt.NDArray[np.float64]
+from simulators.attackers.recording import FloatArray
+from simulators.attackers.replay import released_w
 
 LOWER_MW, UPPER_MW = 0, 14_000_000
 BAND_MW = (0, 1_000_000)
@@ -86,24 +81,6 @@ def _codebook(kind: str, rounding: Rounding, levels: int, profile_mw: IntArray) 
     if rounding is Rounding.NEAREST:
         return uniform(LOWER_MW, UPPER_MW, levels)
     return both_ends(LOWER_MW, UPPER_MW, levels, rounding)
-
-
-def released_w(shelf: Shelf, series_mw: IntArray) -> FloatArray:
-    """Return (T, n) the values (W) released for (T, n) mean powers (mW, or ``MISSING``).
-
-    The roll has no group, holds what is missing, and has budget for every slot.
-
-    Args:
-        shelf: the codebooks of the n columns.
-        series_mw: slot after slot.
-
-    """
-    policy = Policy.over(shelf, Groups([], []))
-    state, released = State.initial(policy), np.empty(series_mw.shape, np.int64)
-    for slot, values in enumerate(series_mw):
-        state = close_slot(policy, state, slot, values).state
-        released[slot] = state.held
-    return released / 1000
 
 
 def released_by_each(made: Sequence[Made], series_mw: IntArray) -> FloatArray:

@@ -10,11 +10,11 @@ from gateway.privacy import MISSING, BoolArray, IntArray, Rounding
 from simulators.attackers.disaggregation import (
     ON_W,
     CombinatorialOptimisation,
-    FloatArray,
     WindowClassifier,
     always_on_score,
     f_scores,
 )
+from simulators.attackers.recording import FloatArray
 from simulators.studies._disaggregation_figures import draw_appliances, draw_means
 from simulators.studies._disaggregation_findings import findings
 from simulators.studies._disaggregation_rows import CLASSIFIER, MEAN, OPTIMISATION, Chance, Score
