@@ -53,6 +53,8 @@ def read(path: Path) -> IntArray:
             degrees = [[float(row[column]) for column in _COLUMNS] for row in csv.DictReader(file)]
         except (KeyError, TypeError) as missing:
             raise ValueError(f"every row needs {', '.join(_COLUMNS)}") from missing
+        if not degrees:
+            raise ValueError("no trip")
     return np.rint(np.array(degrees).reshape(-1, 4) * 1e6).astype(np.int64)
 
 

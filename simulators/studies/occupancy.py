@@ -32,6 +32,7 @@ def run(settings: Settings, progress: Progress) -> Result:
     """
     levels = _LEVELS_QUICK if settings.quick else _LEVELS
     counts, days = (_HOMES_QUICK, _DAYS_QUICK) if settings.quick else (_HOMES, _DAYS)
+    homes = submetered_homes(settings, _ACTIVE_DAYS_QUICK if settings.quick else _ACTIVE_DAYS)
     public, attacked = (
         fleet(count, seed, days)
         for count, seed in zip(counts, (settings.seed + _PUBLIC_SEED, settings.seed), strict=True)
@@ -45,7 +46,6 @@ def run(settings: Settings, progress: Progress) -> Result:
         scores += presence_scores(seen, public, attacked, settings.seed)
         if one is not None and one.rounding is Rounding.NEAREST:
             exact.append(exact_row(one, seen.attacked, attacked))
-    homes = submetered_homes(settings, _ACTIVE_DAYS_QUICK if settings.quick else _ACTIVE_DAYS)
     for home, other in zip(homes, reversed(homes), strict=True):
         progress(f"activity: {home.name}", _ACTIVITY_AT)
         scores += activity_scores(home, other, levels, settings.seed)

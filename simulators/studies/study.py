@@ -104,7 +104,7 @@ def _write_table(table: Table, path: Path) -> Path:
 
 
 def _text(study: Study, settings: Settings, result: Result) -> str:
-    form = "quick form" if settings.quick else "full form"
+    form = "Quick form" if settings.quick else "Full form"
     lines = [
         f"# {study.title}",
         "",

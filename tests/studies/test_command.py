@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,13 +17,14 @@ from simulators.households import Households
 from simulators.studies import NAMES, Settings
 from simulators.studies.data import half_hourly_homes
 
+NO_DATA = {"NOISELESS_DATA": None}
 HOMES = Households.draw(5, seed=1)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     out = tmp_path_factory.mktemp("studies") / "new" / "results"
-    command = [NOISELESS, "study", "membership", "--quick", "--out", str(out), "--json"]
+    command = [NOISELESS, "study", "hypothesis", "--quick", "--out", str(out), "--json"]
     environment = {name: value for name, value in os.environ.items() if name != "NOISELESS_DATA"}
     return out, subprocess.run(
         command, capture_output=True, text=True, timeout=60, check=False, env=environment
@@ -40,12 +40,12 @@ def test_a_study_writes_figures_tables_and_findings(
     files = {Path(path) for path in report["files"]}
     assert files == set(out.iterdir())
     assert {path.suffix for path in files} == {".png", ".svg", ".csv", ".md"}
-    assert (out / "membership-readings.png").read_bytes().startswith(b"\x89PNG")
-    assert (out / "membership-readings.svg").read_text().startswith("<?xml")
-    with (out / "membership-readings.csv").open() as file:
-        assert next(csv.reader(file))[:5] == ["series", "homes_in_group", "range", "reading", "k"]
+    assert (out / "hypothesis-shifts.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "hypothesis-shifts.svg").read_text().startswith("<?xml")
+    with (out / "hypothesis-shifts.csv").open() as file:
+        assert next(csv.reader(file))[:3] == ["band_kg", "hidden", "hidden_below"]
     assert report["form"] == "quick"
-    assert "simulated fleet" in report["source"]
+    assert "simulated respondents" in report["source"]
 
 
 def test_the_findings_of_the_file_are_those_of_the_report(
@@ -53,7 +53,7 @@ def test_the_findings_of_the_file_are_those_of_the_report(
 ) -> None:
     out, process = done
     (report,) = json.loads(process.stdout)["studies"]
-    text = (out / "membership.md").read_text()
+    text = (out / "hypothesis.md").read_text()
     assert all(f"- {finding}\n" in text for finding in report["findings"])
     assert report["source"] in text
 
@@ -84,15 +84,54 @@ def test_an_output_folder_that_cannot_be_made_is_a_failure_with_a_reason(tmp_pat
     result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 1
     assert "study membership" in result.stderr
+    assert "Not a directory" in result.stderr
 
 
-def test_without_matplotlib_a_study_says_what_to_install(
+def test_a_folder_that_cannot_be_written_in_is_said_before_the_study_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("gateway.cli.find_spec", lambda _: None)
-    result = CliRunner().invoke(app, ["study", "membership", "--out", str(tmp_path)])
+    monkeypatch.setattr("simulators.studies.os.access", lambda *_: False)
+    result = CliRunner().invoke(app, ["study", "membership", "--out", str(tmp_path / "new")], env=NO_DATA)
     assert result.exit_code == 1
+    assert "cannot write in" in result.stderr
+
+
+def test_a_folder_without_any_data_set_is_usage_and_names_them(tmp_path: Path) -> None:
+    arguments = ["study", "trips", "--quick", "--out", str(tmp_path / "out"), "--data", str(tmp_path)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert "sgsc50_*" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("study", "file"),
+    [
+        ("membership", "sgsc50_1.csv.xz"),
+        ("disaggregation", "ukdale_house2_1.csv.xz"),
+        ("occupancy", "ideal_house65_1.csv.xz"),
+        ("trips", "nyc_yellow_1.csv"),
+        ("hypothesis", "responses.csv"),
+    ],
+)
+def test_a_damaged_file_of_data_is_a_failure_that_names_it(tmp_path: Path, study: str, file: str) -> None:
+    for content in (b"\xfd7zXZ\x00 cut off", b"\xff\xfe", b""):
+        for name in {file, "ukdale_house2_1.csv.xz", "ideal_house65_1.csv.xz"}:
+            (tmp_path / name).write_bytes(content)
+        arguments = ["study", study, "--quick", "--out", str(tmp_path / "out"), "--data", str(tmp_path)]
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == 1
+        assert "damaged, or not the data set" in result.stderr
+
+
+@pytest.mark.parametrize(("module", "package"), [("matplotlib", "matplotlib"), ("sklearn", "scikit-learn")])
+def test_without_its_libraries_a_study_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
+) -> None:
+    monkeypatch.setattr("gateway.cli.find_spec", lambda name: None if name == module else True)
+    result = CliRunner().invoke(app, ["study", "membership", "--out", str(tmp_path)], env=NO_DATA)
+    assert result.exit_code == 1
+    assert f"{package} missing" in result.stderr
     assert "noiseless[studies]" in result.stderr
 
 

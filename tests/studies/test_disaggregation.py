@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
+from quick_studies import quick_run
 
-from simulators.studies import Result, Settings, study_named, write
+from simulators.studies import Result
 from simulators.studies._disaggregation_rows import CLASSIFIER, MEAN, OPTIMISATION, Chance, Score
-
-SETTINGS = Settings(data=None, quick=True, seed=1)
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return study_named("disaggregation").run(SETTINGS, lambda _what, _share: None)
+    return quick_run("disaggregation").result
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +73,3 @@ def test_findings_say_the_numbers_of_the_tables(result: Result, scores: list[Sco
         if score.levels is None and score.appliance == MEAN:
             expected = f"{score.home}, {score.attacker}: mean F-score {score.f_score:.2f} ({score.f_low:.2f}"
             assert expected in text
-
-
-def test_what_is_written_can_be_read_again(result: Result, tmp_path: Path) -> None:
-    files = {path.name for path in write(study_named("disaggregation"), SETTINGS, result, tmp_path)}
-    assert {"disaggregation-mean.png", "disaggregation-appliances.svg", "disaggregation.md"} < files
-    with (tmp_path / "disaggregation-scores.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == len(result.tables["scores"].rows)
-    assert {row["codebook"] for row in rows} == {"unprotected", "uniform", "fitted"}
-    assert "simulated home" in (tmp_path / "disaggregation.md").read_text(encoding="utf-8")

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick_studies import quick_run
 
-from simulators.studies import Result, Settings, study_named, write
+from simulators.studies import Result, Settings, study_named
 from simulators.studies._charts import values
-from simulators.studies._respondents import FILE, read, respondents_of
+from simulators.studies._respondents import read, respondents_of
+from simulators.studies.data import SURVEY, find
 
 RECORDED = Path(os.environ.get("NOISELESS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -22,7 +24,7 @@ def run(settings: Settings) -> Result:
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return run(Settings(None, quick=True))
+    return quick_run("hypothesis").result
 
 
 @pytest.mark.parametrize(("error", "golden"), [(10, -0.1252), (20, -0.2364)])
@@ -90,7 +92,7 @@ def test_histograms_hold_everybody_and_the_hidden_stand_at_30(result: Result) ->
 
 
 def test_answers_that_are_missing_or_typed_wrongly_are_left_out_and_counted(tmp_path: Path) -> None:
-    path = tmp_path / FILE
+    path = tmp_path / "survey" / "responses.csv"
     path.parent.mkdir()
     path.write_text('"Height","Weight"\n163,48\n62,55\n180,\nNA,70\n190,95\n')
     people = read(path)
@@ -112,17 +114,16 @@ def test_a_file_that_is_no_such_survey_is_refused(text: str, why: str, tmp_path:
 
 def test_without_the_survey_respondents_are_simulated_and_named_so(tmp_path: Path) -> None:
     people = respondents_of(Settings(tmp_path, quick=True, seed=4))
-    assert people.name == "300 simulated respondents, seed 4"
+    assert people.name == "300 simulated respondents (responses is not in the folder given), seed 4"
     assert 20 < np.median(people.weights / (people.heights / 100) ** 2) < 24
 
 
-def test_tables_figures_and_findings_are_written(result: Result, tmp_path: Path) -> None:
-    written = write(study_named("hypothesis"), Settings(None, quick=True), result, tmp_path)
-    assert {path.suffix for path in written} == {".csv", ".png", ".svg", ".md"}
-    assert "37/12500" in (tmp_path / "hypothesis.md").read_text()
+def test_a_band_that_sees_one_hypothesis_hides_nothing_whatever_the_formula_says(result: Result) -> None:
+    (row,) = result.tables["one-sided"].rows
+    assert row[-2:] == (0.05, 0.0)
 
 
-@pytest.mark.skipif(not (RECORDED / FILE).exists(), reason="the survey is not here")
+@pytest.mark.skipif(find(RECORDED, SURVEY) is None, reason="the survey is not here")
 def test_the_survey_loses_31_answers_and_keeps_its_mean() -> None:
     found = run(Settings(RECORDED, quick=True))
     assert found.source.startswith("979 of 1,010 respondents")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.container import ErrorbarContainer
+from quick_studies import quick_run
 
-from simulators.studies import Result, Settings, study_named, write
+from simulators.studies import Result, Settings
 from simulators.studies._membership_game import (
     CERTIFIED,
     OVER_ALL,
@@ -24,17 +24,10 @@ from simulators.studies._membership_game import (
 from simulators.studies._membership_rows import CONNECTION, OBSERVED, Row, of
 from simulators.studies.data import find, half_hourly_homes
 
-STUDY = study_named("membership")
-
 
 @pytest.fixture(scope="module")
-def shares() -> list[float]:
-    return []
-
-
-@pytest.fixture(scope="module")
-def result(shares: list[float]) -> Result:
-    return STUDY.run(Settings(data=None, quick=True, seed=1), lambda _, share: shares.append(share))
+def result() -> Result:
+    return quick_run("membership").result
 
 
 def rows(result: Result, table: str, **wanted: object) -> list[Row]:
@@ -118,34 +111,6 @@ def test_findings_speak_of_this_run(result: Result) -> None:
     assert f"correlation {row.advantage:.2f} [{row.low:.2f}, {row.high:.2f}]" in result.findings[0]
     assert result.source.startswith("the simulated fleet")
     assert all(finding.endswith(".") for finding in result.findings)
-
-
-def test_progress_goes_from_nothing_to_all(result: Result, shares: list[float]) -> None:
-    assert result.findings
-    assert shares == sorted(shares)
-    assert (shares[0], shares[-1]) == (0, 1)
-
-
-def test_the_same_seed_writes_the_same_bytes(result: Result, tmp_path: Path) -> None:
-    settings = Settings(data=None, quick=True, seed=1)
-    again = STUDY.run(settings, lambda _, __: None)
-    runs = [run._replace(figures={"lengths": run.figures["lengths"]}) for run in (result, again)]
-    one, two = (write(STUDY, settings, run, tmp_path / str(number)) for number, run in enumerate(runs))
-    assert len(one) == len(result.tables) + 3
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
-
-
-def test_figures_say_their_data_and_can_be_told_apart_without_colour(result: Result) -> None:
-    for figure in result.figures.values():
-        assert figure.get_suptitle()
-        assert result.source in figure.get_suptitle()
-        for axes in figure.axes:
-            lines = [
-                container[0] for container in axes.containers if isinstance(container, ErrorbarContainer)
-            ]
-            assert len(lines) >= 3
-            styles = {(str(line.get_marker()), str(line.get_linestyle())) for line in lines}
-            assert len(styles) == len(lines)
 
 
 # --- the claim, on real homes -------------------------------------------------------------------------------

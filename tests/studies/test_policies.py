@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import inf, log2
-from pathlib import Path
 
 import numpy as np
 import pytest
+from quick_studies import quick_run
 
 from gateway.privacy.policies import UniformPolicy, top_cell_radius
 from gateway.privacy.regions import MeanOfTwo, WeightedSquares
-from simulators.studies import Result, Settings, study_named, write
-from simulators.studies._charts import values
+from simulators.studies import Result
 from simulators.studies._cells import radii
+from simulators.studies._charts import values
 
 MEAN, SQUARES = "(x1 + x2)/2", "x1² + 2·x2²"
 LINEAR = MeanOfTwo(Fraction(-2), Fraction(2))
@@ -22,7 +22,7 @@ QUADRATIC = WeightedSquares(Fraction(1), Fraction(2), Fraction(2))
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return study_named("policies").run(Settings(None, quick=True), lambda _what, _share: None)
+    return quick_run("policies").result
 
 
 def test_the_linear_query_has_the_papers_four_answers(result: Result) -> None:
@@ -61,6 +61,14 @@ def test_better_answers_tell_more(result: Result, name: str) -> None:
         assert values(table, rising, query=name) == sorted(values(table, rising, query=name))
     best = values(table, "radius_best", query=name)
     assert best == sorted(best, reverse=True)
+
+
+def test_one_cell_tells_nothing_of_either_input(result: Result) -> None:
+    told = [
+        values(result.tables["tradeoff"], key, query=MEAN, cells=1)
+        for key in ("maximin", "leakage", "radius_best")
+    ]
+    assert [column[0] for column in told] == [0, 0, pytest.approx(2 * 2**0.5)]
 
 
 def test_the_wanted_quality_is_kept_and_leakage_is_never_below_maximin(result: Result) -> None:
@@ -125,9 +133,4 @@ def test_k_anonymity_tells_everything_at_every_resolution(result: Result) -> Non
         assert told == [log2(values) for values in m]
         assert disarray == [-bits for bits in told]
     assert max(values(table, "maximin", release="four cells")) == 2
-
-
-def test_tables_figures_and_findings_are_written(result: Result, tmp_path: Path) -> None:
-    written = write(study_named("policies"), Settings(None, quick=True), result, tmp_path)
-    assert {path.suffix for path in written} == {".csv", ".png", ".svg", ".md"}
-    assert "I* = log m in 18 of the 18 cases run" in (tmp_path / "policies.md").read_text()
+    assert "I* = log m in 18 of the 18 cases run" in result.findings[-1]

@@ -19,7 +19,7 @@ from simulators.studies._releases import (
     released_by_all,
     released_by_each,
 )
-from simulators.studies._submetered import Submetered, simulated, submetered_homes
+from simulators.studies._submetered import Submetered, simulated, submetered_homes, told
 
 FILES = {
     "ukdale_house2_1min_w.csv.xz": "timestamp,Aggregate,Kettle\n2013-05-20 21:28:00,252,0\n2013-05-20 21:29:00,0,0\n",
@@ -49,6 +49,7 @@ def test_recorded_homes_are_read_and_gaps_are_known_as_such(tmp_path: Path) -> N
 def test_where_one_is_missing_simulated_homes_stand_in(tmp_path: Path) -> None:
     homes = submetered_homes(Settings(folder_of(tmp_path, ["ideal_house65_1min_w.csv.xz"])), days=1)
     assert all(home.name.startswith("simulated home") for home in homes)
+    assert "(ukdale_house2 is not in the folder given), seed 1" in told(Settings(tmp_path), homes)
 
 
 def test_simulated_homes_have_five_appliances_within_their_total() -> None:

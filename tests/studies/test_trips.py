@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick_studies import quick_run
 
 from simulators.attackers.trips import most_unique_share
-from simulators.studies import Result, Settings, study_named, write
+from simulators.studies import Result, Settings, study_named
 from simulators.studies._charts import values
-from simulators.studies._city import CITY, FILE, read, simulated, source_of
+from simulators.studies._city import CITY, read, simulated, source_of
+from simulators.studies.data import TRIPS, find
 
 RECORDED = Path(os.environ.get("NOISELESS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 HEADER = "pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude"
@@ -19,7 +21,7 @@ HEADER = "pickup_longitude,pickup_latitude,dropoff_longitude,dropoff_latitude"
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    return study_named("trips").run(Settings(None, quick=True), lambda _what, _share: None)
+    return quick_run("trips").result
 
 
 def test_no_trip_is_unique_for_nothing_and_every_one_in_the_finest_boxes(result: Result) -> None:
@@ -74,14 +76,8 @@ def test_the_figure_is_drawn_from_the_table(result: Result) -> None:
     assert drawn[:, 1].tolist() == values(result.tables["number"], "unique", trips=2_000)
 
 
-def test_tables_figures_and_findings_are_written(result: Result, tmp_path: Path) -> None:
-    written = write(study_named("trips"), Settings(None, quick=True), result, tmp_path)
-    assert {path.name for path in written} >= {"trips-half.csv", "trips-number.png", "trips.md"}
-    assert "simulated" in (tmp_path / "trips.md").read_text()
-
-
 def test_recorded_trips_are_read_to_the_microdegree(tmp_path: Path) -> None:
-    path = tmp_path / FILE
+    path = tmp_path / "taxi" / "nyc_yellow_2015-01.csv"
     path.parent.mkdir()
     path.write_text(f"{HEADER}\n-73.991859,40.72591,-73.998909,40.742180\n")
     assert read(path).tolist() == [[40_725_910, -73_991_859, 40_742_180, -73_998_909]]
@@ -97,7 +93,7 @@ def test_a_file_without_the_coordinates_is_refused(text: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("trips", "why"), [(1_999, "needs 2,000"), (2_000, "fewer than half")])
 def test_too_few_trips_or_one_repeated_are_refused(trips: int, why: str, tmp_path: Path) -> None:
-    path = tmp_path / FILE
+    path = tmp_path / "taxi" / "nyc_yellow_2015-01.csv"
     path.parent.mkdir()
     path.write_text("\n".join([HEADER, *["-73.99,40.72,-73.99,40.74"] * trips]))
     with pytest.raises(ValueError, match=why):
@@ -106,7 +102,9 @@ def test_too_few_trips_or_one_repeated_are_refused(trips: int, why: str, tmp_pat
 
 def test_without_the_file_trips_are_simulated_and_named_so(tmp_path: Path) -> None:
     source = source_of(Settings(tmp_path, quick=True, seed=7))
-    assert source.name == "2,000 simulated trips of a made-up city, seed 7"
+    assert source.name == (
+        "2,000 simulated trips of a made-up city (nyc_yellow is not in the folder given), seed 7"
+    )
     assert (source.trips == source_of(Settings(None, quick=True, seed=7)).trips).all()
 
 
@@ -118,7 +116,7 @@ def test_the_made_up_city_is_crowded_in_places_and_lies_in_its_area() -> None:
     assert counts.max() > 5 * counts.mean()
 
 
-@pytest.mark.skipif(not (RECORDED / FILE).exists(), reason="the recorded trips are not here")
+@pytest.mark.skipif(find(RECORDED, TRIPS) is None, reason="the recorded trips are not here")
 def test_recorded_trips_have_the_same_shape() -> None:
     found = study_named("trips").run(Settings(RECORDED, quick=True), lambda _what, _share: None)
     unique = values(found.tables["uniqueness"], "unique")
