@@ -86,6 +86,7 @@ def learn(recording: Recording, options: Options) -> Learnt:
         raise AttackError("no slot of the recording is in the known consumption of all homes")
     notes = [f"{len(known.homes)} candidate homes; as many are named as a group has members, likeliest first"]
     notes += [_of_households(rows, name, len(known.homes)) for name in ADVERSARIES if recording.households]
+    notes += [_of_group(group, len(known.homes)) for group in recording.groups.values()]
     if skipped:
         notes.append(
             f"{skipped} topics have fewer than {_LEAST_SLOTS} slots that are known of all homes: left out"
@@ -97,6 +98,12 @@ def advantage(members: FloatArray, others: FloatArray) -> float:
     """Return 2·|P − ½|, P the share of (member, other) pairs in which the member's score is higher; ties count half."""
     apart = members[:, None] - others[None, :]
     return abs(float(np.mean(np.sign(apart))))
+
+
+def _of_group(group: Released, homes: int) -> str:
+    named = min(group.members, homes)
+    right = named * min(group.members / homes, 1)
+    return f"group {group.name}: a blind guess of {named} homes is right for {right:.1f} of them"
 
 
 def _of_households(rows: Sequence[tuple[object, ...]], adversary: str, homes: int) -> str:
