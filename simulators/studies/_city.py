@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from gateway.privacy import IntArray
 from simulators.attackers.trips import Area
-from simulators.studies.data import TRIPS, find, reading, stand_in
+from simulators.studies.data import TRIPS, columns_of, find, reading, stand_in
 from simulators.studies.study import Settings
 
 CITY = Area(south=40_700_000, north=40_800_000, west=-74_050_000, east=-73_900_000)
@@ -49,13 +48,10 @@ def read(path: Path) -> IntArray:
 
     """
     with reading(path) as file:
-        try:
-            degrees = [[float(row[column]) for column in _COLUMNS] for row in csv.DictReader(file)]
-        except (KeyError, TypeError) as missing:
-            raise ValueError(f"every row needs {', '.join(_COLUMNS)}") from missing
-        if not degrees:
-            raise ValueError("no trip")
-    return np.rint(np.array(degrees).reshape(-1, 4) * 1e6).astype(np.int64)
+        degrees = columns_of(file, _COLUMNS)
+        if not np.isfinite(degrees).all():
+            raise ValueError("a coordinate is missing")
+    return np.rint(degrees * 1e6).astype(np.int64)
 
 
 def simulated(count: int, area: Area, rng: np.random.Generator) -> IntArray:

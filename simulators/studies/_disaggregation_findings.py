@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from simulators.studies._disaggregation_rows import CLASSIFIER, MEAN, OPTIMISATION, Chance, Score, homes_of
 from simulators.studies._releases import RAW
+from simulators.studies._sentences import by_levels
 
-_LEVELS = (2, 4, 16)
 _METHOD = (
     "Intervals are 95 %, over resampled days. Blind is always saying on: 2p/(1+p) for what is on for a share p of"
     " the time; always saying off scores 0, guessing at the base rate p. Fitted codebooks were fitted to the first"
@@ -31,19 +31,9 @@ def findings(scores: Sequence[Score], chances: Sequence[Chance]) -> list[str]:
 
 def _fall(home: str, attacker: str, scores: Sequence[Score], blind: float) -> str:
     raw = next(score for score in scores if score.codebook == RAW)
-    kinds = dict.fromkeys((score.codebook, score.rounding) for score in scores if score.codebook != RAW)
-    parts = [
-        f"{kind} {rounding} "
-        + ", ".join(
-            f"{s.f_score:.2f}"
-            for s in scores
-            if (s.codebook, s.rounding) == (kind, rounding) and s.levels in _LEVELS
-        )
-        for kind, rounding in kinds
-    ]
     return (
         f"{home}, {attacker}: mean F-score {raw.f_score:.2f} ({raw.f_low:.2f} to {raw.f_high:.2f}) unprotected,"
-        f" {blind:.2f} blind. With {', '.join(map(str, _LEVELS))} levels (1, 2, 4 bits): {'; '.join(parts)}."
+        f" {blind:.2f} blind. {by_levels(scores, lambda score: score.f_score)}"
     )
 
 

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from simulators.studies._occupancy_rows import (
     ACTIVITY,
     FLEET,
-    KINDS,
     ONE_DAY,
     ONE_RELEASE,
     UNTRAINED,
     Exact,
     Score,
 )
+from simulators.studies._sentences import by_levels
 
-_LEVELS = (2, 4, 16)
 _AT = 4  # levels at which codebooks are compared: 2 bits
 _METHOD = (
     "Advantage is how much more often it is said of what is true than of what is not, 2·(balanced accuracy) − 1: 0 is"
@@ -38,18 +37,9 @@ def findings(scores: Sequence[Score], exact: Sequence[Exact]) -> list[str]:
 
 def _gained(scores: Sequence[Score]) -> str:
     raw = scores[0]
-    parts = [
-        f"{kind} {rounding.value} "
-        + ", ".join(
-            f"{s.advantage:z.2f}"
-            for s in scores
-            if (s.codebook, s.rounding) == (kind, rounding.value) and s.levels in _LEVELS
-        )
-        for kind, rounding in KINDS
-    ]
     return (
         f"{raw.data}, {raw.adversary}: advantage {raw.advantage:z.2f} ({raw.low:.2f} to {raw.high:.2f})"
-        f" unprotected. With {', '.join(map(str, _LEVELS))} levels (1, 2, 4 bits): {'; '.join(parts)}."
+        f" unprotected. {by_levels(scores, lambda score: score.advantage)}"
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from gateway.privacy.regions import FloatArray
-from simulators.studies.data import SURVEY, find, reading, stand_in
+from simulators.studies.data import SURVEY, columns_of, find, reading, stand_in
 from simulators.studies.study import Settings
 
 LEAST_HEIGHT, MOST_HEIGHT = 100.0, 250.0
@@ -45,11 +44,7 @@ def read(path: Path) -> Respondents:
 
     """
     with reading(path) as file:
-        try:
-            answers = [(_number(row["Height"]), _number(row["Weight"])) for row in csv.DictReader(file)]
-        except (KeyError, TypeError) as absent:
-            raise ValueError("every row needs Height and Weight") from absent
-        heights, weights = np.array(answers, np.float64).reshape(-1, 2).T
+        heights, weights = columns_of(file, ("Height", "Weight")).T
         given = ~np.isnan(heights + weights)
         kept = given & (heights >= LEAST_HEIGHT) & (heights <= MOST_HEIGHT)
         if not kept.any():
@@ -69,7 +64,3 @@ def simulated(count: int, seed: int) -> tuple[FloatArray, FloatArray]:
     heights = np.rint(rng.normal(np.where(women, 168, 181), 7))
     index = np.exp(rng.normal(np.log(22), 0.15, count))
     return heights, np.rint(index * (heights / 100) ** 2)
-
-
-def _number(text: str) -> float:
-    return float("nan") if text in {"", "NA", "NaN"} else float(text)

@@ -5,9 +5,10 @@ A folder holds one folder per data set (``sgsc50/sgsc50_….csv.xz``), or the fi
 
 from __future__ import annotations
 
+import csv
 import gzip
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from pathlib import Path
@@ -88,6 +89,26 @@ def reading(path: Path) -> Iterator[IO[str]]:
         raise ValueError(
             f"{path}: damaged, or not the data set of that name: {fault or 'it ends early'}"
         ) from fault
+
+
+def columns_of(file: IO[str], names: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return (n, names) the numbers in these columns of a CSV with a header; NaN where there is none.
+
+    Raises:
+        ValueError: there is no row, a row lacks a column, or a number cannot be read.
+
+    """
+    try:
+        rows = [[_number(row[name]) for name in names] for row in csv.DictReader(file)]
+    except (KeyError, TypeError) as missing:
+        raise ValueError(f"every row needs {', '.join(names)}") from missing
+    if not rows:
+        raise ValueError("no row")
+    return np.array(rows, np.float64)
+
+
+def _number(text: str) -> float:
+    return float("nan") if text in {"", "NA", "NaN"} else float(text)
 
 
 def half_hourly_homes(settings: Settings, days: int = _DAYS) -> Homes:
