@@ -7,7 +7,8 @@ import json
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ import structlog
 import typer
 import uvloop
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from gateway.checking import ConfigError, load
@@ -191,8 +193,8 @@ def plan(
     """Choose a codebook from a public profile: what each kind costs in bits and gives in accuracy."""
     from gateway.planning import PlanError, Request, make_plan, show_plan
 
-    if plot is not None and find_spec("matplotlib") is None:
-        _fail("plots need matplotlib: pip install 'noiseless[studies]' (in a clone: '.[studies]')")
+    if plot is not None:
+        _needs("matplotlib")
     try:
         request = Request.parsed(
             profile, power_range, unit=unit, interval=interval, levels=levels, rounding=rounding, blind=blind
@@ -377,6 +379,86 @@ def replay(
     _print(summary) if as_json else _out.print(summary)
 
 
+@app.command(epilog="Example: noiseless study membership --quick --out results")
+def study(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A study, or: all. Any other word lists them.")],
+    out: Annotated[Path, typer.Option(help="Folder for its figures, tables and findings.")],
+    quick: Annotated[bool, typer.Option("--quick", help="The short form, for a first look.")] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="NOISELESS_DATA",
+            help="Folder of recorded data sets; left out: the simulated fleet.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other games and other homes.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Repeat the papers' experiments and ours: a figure, a table and findings per study."""
+    from simulators.studies import NAMES, Settings, carry_out
+    from simulators.studies.data import DATASETS, find
+
+    if name not in {*NAMES, "all"}:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(NAMES)}, all", param_hint="NAME")
+    if data is not None and not data.is_dir():
+        raise typer.BadParameter(f"{str(data)!r} is no folder", param_hint="--data")
+    if data is not None and not any(find(data, dataset) for dataset in DATASETS):
+        known = ", ".join(f"{dataset}*" for dataset in DATASETS)
+        raise typer.BadParameter(f"{str(data)!r} holds none of {known}", param_hint="--data")
+    _needs("matplotlib", "sklearn")
+    reports = []
+    chosen = NAMES if name == "all" else (name,)
+    for number, one in enumerate(chosen, start=1):
+        try:
+            with _steps(f"study {one}, {number} of {len(chosen)}") as progress:
+                reports.append(carry_out(one, Settings(data, quick, seed), out, progress))
+        except (OSError, ValueError) as problem:
+            _fail(f"study {one}: {problem}")
+        if not as_json:
+            _show_findings(reports[-1])
+    if as_json:
+        _print({"studies": reports})
+
+
+@app.command(
+    epilog="Example: noiseless attack membership recording.txt --known homes.csv --config noiseless.toml"
+)
+def attack(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="An attack. Any other word lists them.")],
+    recording: Annotated[
+        Path,
+        typer.Argument(
+            help="What a receiver recorded: topic, space, payload on each line, as by "
+            "mosquitto_sub -F '%t %p' -t 'noiseless/#'.",
+        ),
+    ],
+    known: Annotated[
+        Path | None,
+        typer.Option(
+            help="What the attacker knows: CSV, a time and a column per home (or a home and its appliances)."
+        ),
+    ] = None,
+    unit: Annotated[str, typer.Option(help="Of its numbers: Wh or kWh, or W for mean power.")] = "Wh",
+    config: Annotated[
+        Path | None, typer.Option(help="The gateway's configuration, to tell how often he is right.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Attack your own releases: what someone who receives them can still learn."""
+    from simulators.attackers.attack import AttackError, Options
+    from simulators.attackers.registry import ATTACKS, carry_out, members_of, show_learnt
+
+    if name not in ATTACKS:
+        raise typer.BadParameter(f"{name!r} is none of {', '.join(ATTACKS)}", param_hint="NAME")
+    loaded = None if config is None else _loaded(config, as_json=as_json, read=partial(load, studies=True))
+    members = {} if loaded is None else members_of(document_of(loaded))
+    try:
+        report = carry_out(name, recording, Options(known, unit, members))
+    except (AttackError, OSError) as problem:
+        _fail(f"attack {name}: {problem}")
+    _print(report) if as_json else show_learnt(_out, report)
+
+
 def _draw(made: Plan, path: Path) -> None:
     from gateway.planning import draw_plan
 
@@ -399,6 +481,34 @@ def _needs_simulators() -> None:
         _fail(
             "the simulators are not installed: pip install 'noiseless[simulate]' (in a clone: '.[simulate]')"
         )
+
+
+_CALLED = {"matplotlib": "matplotlib", "sklearn": "scikit-learn"}
+
+
+def _needs(*modules: str) -> None:
+    missing = [_CALLED[module] for module in modules if find_spec(module) is None]
+    if missing:
+        _fail(f"{' and '.join(missing)} missing: pip install 'noiseless[studies]' (in a clone: '.[studies]')")
+
+
+@contextmanager
+def _steps(what: str) -> Iterator[Callable[[str, float], None]]:
+    """Yield a report of the step that something is at and which share is done: a bar, or a line at the start."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
+        task = bar.add_task(what, total=1)
+        if not _err.is_terminal:
+            _err.print(Text(what), soft_wrap=True)
+        yield lambda step, share: bar.update(task, description=f"{what}: {step}", completed=share)
+
+
+def _show_findings(report: dict[str, Any]) -> None:
+    _out.print(Text(report["title"], "bold"))
+    _out.print(Text(f"{report['paper']}, {report['form']} form, seed {report['seed']}: {report['source']}"))
+    for finding in report["findings"]:
+        _out.print(Text(f"- {finding}"))
+    _out.print(Text(f"wrote {', '.join(report['files'])}"), soft_wrap=True)
 
 
 def _loaded(path: Path, *, as_json: bool, read: Callable[[Path], Config] = load) -> Config:

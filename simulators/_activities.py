@@ -82,10 +82,29 @@ class _Today(NamedTuple):
 
 def uses_of(homes: Households, day: date) -> Uses:
     """Draw everything that people switch on that day; it may run past midnight."""
+    return joined(list(uses_by_appliance(homes, day).values()))
+
+
+def uses_by_appliance(homes: Households, day: date) -> dict[str, Uses]:
+    """Draw the uses of that day by what is switched on; every appliance is named on every day."""
     rng = np.random.default_rng([_USES, homes.seed, day.toordinal()])
     today = _today(homes, day, rng)
-    activities = (_lighting, _screens, _breakfast, _lunch, _dinner, _kettles, _laundry, _heating, _charging)
-    return joined([use for activity in activities for use in activity(today)])
+    activities = (
+        (_lighting, ("lights", "lights")),
+        (_screens, ("screens", "screens")),
+        (_breakfast, ("toaster",)),
+        (_lunch, ("hob",)),
+        (_dinner, ("hob", "hob", "dishwasher", "dishwasher")),
+        (_kettles, ("kettle",)),
+        (_laundry, ("washing machine", "washing machine")),
+        (_heating, ("heating", "heating")),
+        (_charging, ("car",)),
+    )
+    uses: dict[str, list[Uses]] = {}
+    for activity, appliances in activities:
+        for appliance, use in zip(appliances, activity(today), strict=True):
+            uses.setdefault(appliance, []).append(use)
+    return {appliance: joined(parts) for appliance, parts in uses.items()}
 
 
 def _today(homes: Households, day: date, rng: np.random.Generator) -> _Today:

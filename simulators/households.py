@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from simulators._activities import BoolArray, FloatArray, IntArray, Uses, clipped, joined, some, uses_of
+from simulators._activities import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Uses,
+    clipped,
+    joined,
+    some,
+    uses_by_appliance,
+    uses_of,
+)
 
 if TYPE_CHECKING:
     from typing import Self
@@ -103,6 +113,17 @@ class Households:
         """Mean power in W of each home in each minute of the UTC day: shape (homes, 1440)."""
         return self._day(day).astype(np.int32)
 
+    def appliances_w(self, day: date) -> dict[str, WattArray]:
+        """Mean power in W of what people switch on, by appliance: arrays of shape (homes, 1440).
+
+        Base load and fridge, which run by themselves, make up the rest of :meth:`power_w`.
+        """
+        today, before = uses_by_appliance(self, day), uses_by_appliance(self, day - timedelta(days=1))
+        every = slice(0, len(self.ids))
+        return {
+            name: _drawn(joined([uses, _past_midnight(before[name])]), every) for name, uses in today.items()
+        }
+
     def energy_wh(self, start_ms: int, length_ms: int) -> FloatArray:
         """Energy in Wh of each home in [start, start + length), both in ms (UTC since 1970).
 
@@ -140,8 +161,7 @@ class Households:
 
     def _paint(self, day: date) -> npt.NDArray[np.uint16]:
         before = uses_of(self, day - timedelta(days=1))
-        # what was switched on yesterday and runs past midnight
-        uses = joined([uses_of(self, day), before._replace(start=before.start - DAY_MINUTES)])
+        uses = joined([uses_of(self, day), _past_midnight(before)])
         power = np.empty((len(self.ids), DAY_MINUTES), np.uint16)
         for low in range(0, len(self.ids), _BLOCK):
             homes = slice(low, min(low + _BLOCK, len(self.ids)))
@@ -152,6 +172,11 @@ class Households:
 def _ids(count: int) -> tuple[str, ...]:
     digits = max(4, len(str(count)))
     return tuple(f"h-{number:0{digits}d}" for number in range(1, count + 1))
+
+
+def _past_midnight(uses: Uses) -> Uses:
+    """Return yesterday's uses in minutes of today: what runs past midnight ends in it."""
+    return uses._replace(start=uses.start - DAY_MINUTES)
 
 
 def _watt_ms(power: npt.NDArray[np.uint16], start: int, end: int) -> IntArray:

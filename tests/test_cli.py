@@ -63,7 +63,19 @@ def entered(config: Path, *, begun: bool) -> None:
 
 
 def test_the_commands_are_those_of_the_manual() -> None:
-    assert COMMANDS == ["budget", "certify", "check", "demo", "plan", "replay", "run", "simulate", "sources"]
+    assert COMMANDS == [
+        "attack",
+        "budget",
+        "certify",
+        "check",
+        "demo",
+        "plan",
+        "replay",
+        "run",
+        "simulate",
+        "sources",
+        "study",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1,0 +1,94 @@
+"""Is anyone home? Days of a household that stand out as quiet, from the recording alone.
+
+What chance would show is found by shuffling: each time of day is dealt anew among her days, which leaves her
+habits and her levels as they are, and takes away whatever makes a whole day quiet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+
+import numpy as np
+
+from gateway.privacy import IntArray
+from simulators.attackers.attack import Attack, AttackError, Learnt, Options
+from simulators.attackers.occupancy import quiet_days
+from simulators.attackers.recording import FloatArray, Recording, Released
+
+_MS_PER_DAY, _MS_PER_MINUTE, _MINUTES_PER_DAY = 86_400_000, 60_000, 1_440
+_LEAST_DAYS = 7
+_SHUFFLES = 200
+_SURE = 0.05
+_COLUMNS = ("household", "days", "quiet days", "by chance", "chance of as many", "quiet on")
+
+
+def learn(recording: Recording, options: Options) -> Learnt:  # noqa: ARG001 - he needs nothing else
+    """Tell on which days each household was quiet, and how many would look so by chance.
+
+    Raises:
+        AttackError: no household has seven whole days in the recording.
+
+    """
+    rows: list[tuple[object, ...]] = []
+    rng = np.random.default_rng(1)
+    for name, released in recording.households.items():
+        day, values = whole_days(released)
+        if len(day) >= _LEAST_DAYS:
+            rows.append((name, len(day), *_told(day, values, rng)))
+    if not rows:
+        raise AttackError(f"no household was recorded for {_LEAST_DAYS} whole UTC days")
+    return Learnt(_COLUMNS, rows, _notes(rows, len(recording.households) - len(rows)))
+
+
+def whole_days(released: Released) -> tuple[IntArray, FloatArray]:
+    """Return (d,) days since 1970 (UTC) of which every slot was released, and (d, slots) their values (W)."""
+    minutes = int(released.minutes)
+    if minutes != released.minutes or _MINUTES_PER_DAY % minutes:
+        return np.zeros(0, np.int64), np.zeros((0, 1))
+    slots = _MINUTES_PER_DAY // minutes
+    told = ~released.spent & np.isfinite(released.value_w)
+    day, in_day = np.divmod(released.start_ms[told], _MS_PER_DAY)
+    days, place = np.unique(day, return_inverse=True)
+    values = np.full((len(days), slots), np.nan)
+    values[place, in_day // (minutes * _MS_PER_MINUTE)] = released.value_w[told]
+    whole = np.isfinite(values).all(axis=1)
+    return days[whole].astype(np.int64), values[whole]
+
+
+def _told(day: IntArray, values: FloatArray, rng: np.random.Generator) -> tuple[int, float, float, list[str]]:
+    quiet = quiet_days(values)
+    count = int(quiet.sum())
+    dealt = np.stack([rng.permuted(values, axis=0) for _ in range(_SHUFFLES)])
+    by_chance = quiet_days(dealt).sum(axis=1)
+    # The recording itself counts as one of the deals: a share of 0 cannot be had from 200 of them.
+    as_many = (1 + int(np.count_nonzero(by_chance >= count))) / (1 + _SHUFFLES)
+    return count, round(float(by_chance.mean()), 2), round(as_many, 3), _spans(day[quiet])
+
+
+def _spans(days: IntArray) -> list[str]:
+    """Return days as dates, those in a row as "first to last"."""
+    spans = []
+    for _, run in groupby(enumerate(days.tolist()), lambda pair: pair[1] - pair[0]):
+        dates = [datetime.fromtimestamp(day * 86_400, UTC).date().isoformat() for _, day in run]
+        spans.append(dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}")
+    return spans
+
+
+def _notes(rows: Sequence[tuple[object, ...]], skipped: int) -> list[str]:
+    found = [row for row in rows if row[2] and float(str(row[4])) <= _SURE]
+    amount = (
+        f"{len(found)} of {len(rows)} households have more quiet days than chance explains (in {_SURE:.0%} of shuffles"
+        f" or fewer as many); {len(rows) * _SURE:.1f} would by chance alone"
+    )
+    notes = [
+        amount,
+        "a quiet day has less than usual and little movement: nobody may have been home; days are UTC",
+    ]
+    if skipped:
+        notes.append(f"{skipped} households have fewer than {_LEAST_DAYS} whole days: left out")
+    return notes
+
+
+ATTACK = Attack("occupancy", "On which days nobody seems to be home, from nothing but the releases", learn)

@@ -1,0 +1,88 @@
+"""Which appliances run, from a recording and labelled homes: found with many levels, nothing with one."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recordings import START_MS, recorded
+
+from gateway.privacy import IntArray
+from simulators.attackers import appliances
+from simulators.attackers.attack import AttackError, Learnt, Options
+from simulators.attackers.recording import parse, read_recording
+from simulators.households import Households
+
+HOMES = Households.draw(3, seed=5)
+
+
+def labels(path: Path, days: int, boiler: IntArray) -> Path:
+    """Write a metered home, minute by minute: a boiler of 3 kW as given by half hour, and some 200 W beside."""
+    rest = np.random.default_rng(1).integers(150, 250, days * 1440)
+    power = np.repeat(boiler, 30) * 3000
+    lines = ["time,home,boiler"]
+    for minute, (other, used) in enumerate(zip(rest.tolist(), power.tolist(), strict=True)):
+        at = datetime.fromtimestamp(START_MS / 1000 + 60 * minute, UTC)
+        lines.append(f"{at:%Y-%m-%d %H:%M:%S},{other + used},{used}")
+    path.write_text("\n".join(lines))
+    return path
+
+
+def attacked(tmp_path: Path, release: dict[str, object]) -> Learnt:
+    boiler = (np.random.default_rng(2).random(12 * 48) < 0.1).astype(np.int64)
+    known = labels(tmp_path / "labelled.csv", 12, boiler)
+    recording = read_recording(recorded(tmp_path / "recording.txt", HOMES, 7, release))
+    return appliances.learn(recording, Options(known, "W"))
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "feedback"])
+def test_what_labelled_homes_show_is_told_of_every_household_with_its_sureness(
+    tmp_path: Path, rounding: str
+) -> None:
+    learnt = attacked(tmp_path, {"levels": 8, "range": ["0 W", "4 kW"], "rounding": rounding})
+    rows = [dict(zip(learnt.columns, row, strict=True)) for row in learnt.rows]
+    assert [(row["household"], row["appliance"]) for row in rows] == [(name, "boiler") for name in HOMES.ids]
+    for row in rows:
+        assert float(str(row["F-score"])) >= float(str(row["at least"])) > 2 * float(str(row["by chance"]))
+        assert 0 <= float(str(row["slots a day on"])) <= 48
+    assert any("one metered home, home, over 12 days" in note for note in learnt.notes)
+    assert any(rounding in note for note in learnt.notes)
+
+
+def test_one_level_tells_of_no_appliance(tmp_path: Path) -> None:
+    learnt = attacked(tmp_path, {"levels": 1, "range": ["0 W", "4 kW"]})
+    assert [row[:2] for row in learnt.rows] == [(name, None) for name in HOMES.ids]
+    assert "a single level was seen" in learnt.notes[0]
+
+
+def test_without_labelled_homes_simulated_ones_teach_and_it_says_so(tmp_path: Path) -> None:
+    recording = read_recording(
+        recorded(tmp_path / "recording.txt", HOMES, 2, {"levels": 16, "range": ["0 W", "4 kW"]})
+    )
+    learnt = appliances.learn(recording, Options())
+    found = {row[1]: row for row in learnt.rows}
+    assert {"hob", "dishwasher"} <= set(found)
+    assert all(float(str(row[4])) > float(str(row[5])) for row in learnt.rows)
+    assert any("24 simulated homes" in note for note in learnt.notes)
+
+
+def test_a_file_without_appliances_or_of_longer_intervals_is_refused(tmp_path: Path) -> None:
+    recording = read_recording(recorded(tmp_path / "recording.txt", HOMES, 2, {"levels": 4}))
+    for name, text in (
+        ("home.csv", "time,home\n2026-01-05T00:00,1\n2026-01-05T00:30,1\n"),
+        ("hours.csv", "time,home,kettle\n2026-01-05T00:00,1,0\n2026-01-05T01:00,1,0\n"),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(AttackError, match="the others are appliances"):
+            appliances.learn(recording, Options(tmp_path / name, "W"))
+
+
+def test_less_than_a_day_is_refused() -> None:
+    with pytest.raises(AttackError, match="whole day"):
+        appliances.learn(parse([]), Options())
+
+
+def test_without_scikit_learn_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(appliances, "find_spec", lambda _: None)
+    with pytest.raises(AttackError, match=r"scikit-learn: pip install 'noiseless\[studies\]'"):
+        appliances.learn(parse([]), Options())
