@@ -128,7 +128,7 @@ def test_a_damaged_file_of_data_is_a_failure_that_names_it(tmp_path: Path, study
 def test_without_its_libraries_a_study_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
 ) -> None:
-    monkeypatch.setattr("gateway.cli.find_spec", lambda name: None if name == module else True)
+    monkeypatch.setattr("gateway.cli.terminal.find_spec", lambda name: None if name == module else True)
     result = CliRunner().invoke(app, ["study", "membership", "--out", str(tmp_path)], env=NO_DATA)
     assert result.exit_code == 1
     assert f"{package} missing" in result.stderr
