@@ -173,7 +173,7 @@ HUGE = {
 def test_no_payload_of_sixty_kilobytes_takes_long_or_much_memory(name: str, case: str) -> None:
     started = time.process_time()
     assert_read_or_refused(name, HUGE[case])
-    assert time.process_time() - started < 0.2
+    assert time.process_time() - started < 1
     tracemalloc.start()
     try:
         assert_read_or_refused(name, HUGE[case])
