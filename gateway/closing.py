@@ -124,6 +124,7 @@ class Closer:
 
     async def _close_next(self, slots: OpenSlots, intake: Intake) -> None:
         start_ms = slots.next_slot * slots.slot_ms
+        intake.enter()
         values, registers, rejected = slots.take()
         closed = close_slot(self._policy, self._state, start_ms, values)
         symbols = np.concatenate((closed.symbols, closed.group_symbols)).tolist()

@@ -18,6 +18,7 @@ from gateway.telemetry import OperatorMetrics
 
 # Before the first slot is known (event clock), one meter may have this many readings kept.
 _MOST_EARLY = 1_000
+_MOST_UNENTERED = 4_096
 
 
 class Intake:
@@ -50,6 +51,8 @@ class Intake:
         self._metrics = metrics
         self._early: list[Readings] = []
         self._early_counts = np.zeros(meters, np.int64)
+        self._entering: list[Readings] = []
+        self._unentered = 0
         self._pending: list[Readings] = []
         self._sequence = 0
         self._committing = asyncio.Lock()
@@ -74,13 +77,22 @@ class Intake:
         """
         readings, rejected = self._sources.decode(messages, self._schedule.arrival_ms())
         self._schedule.observe(readings)
-        put = self._enter(readings)
-        self._pending.append(put.fresh)
+        self._entering.append(readings)
+        self._unentered += len(readings)
         self._sequence = sequence
-        self._count(len(messages), len(put.fresh), rejected + put.rejected)
+        self._count(len(messages), 0, rejected)
         self._heard.set()
+        if self._unentered >= _MOST_UNENTERED:
+            self.enter()
         if hurry:
             self._hurry.set()
+
+    def enter(self) -> None:
+        """Enter all that was received into its slots; many batches at once cost little more than one."""
+        readings, self._entering, self._unentered = Readings.joined(self._entering), [], 0
+        put = self._enter(readings)
+        self._pending.append(put.fresh)
+        self._count(0, len(put.fresh), put.rejected)
 
     async def first_slot(self) -> int:
         """Return the first slot of a new ledger, once it can be known."""
@@ -91,6 +103,7 @@ class Intake:
 
     def open(self, slots: OpenSlots) -> None:
         """Enter what came before the first slot was known, and from now on straight into ``slots``."""
+        self.enter()
         self.slots = slots
         early, self._early = self._early, []
         put = self._enter(Readings.joined(early))
@@ -115,6 +128,7 @@ class Intake:
         async with self._committing:
             if self._held:
                 return
+            self.enter()
             sequence, batches = self._sequence, self._pending
             self._pending = []
             pending = self._still_open(Readings.joined(batches))

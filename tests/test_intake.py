@@ -82,6 +82,7 @@ class Way:
 
     def close_slot(self, slots: OpenSlots) -> None:
         """Close the first slot and commit it, as the service does."""
+        self.intake.enter()
         taken = slots.take()
         closed = close_slot(self.policy, self.standing.state, FIRST * SLOT_MS, taken.values)
         release = Release(FIRST * SLOT_MS, closed.symbols.tolist(), closed.spent.tolist())
@@ -199,6 +200,7 @@ async def test_a_reading_whose_slot_closed_but_was_not_committed_is_written(tmp_
         one.ledger.begin(FIRST * SLOT_MS)
         slots = one.open()
         one.intake.receive([reading("a", FIRST), reading("b", FIRST + 1)], 2, hurry=False)
+        one.intake.enter()
         assert slots.take().values[0] != MISSING
         await one.intake.commit(one.acknowledge)
         assert one.acknowledged == [2]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gateway.metering import Metering
 from gateway.source_table import SourceTable
-from gateway.sources.mapping import Found, MessageMapping, Reader
+from gateway.sources.mapping import Found, MessageMapping, PayloadReader, Reader
 from gateway.sources.parsing import RebirthWantedError
 from gateway.sources.readings import IGNORED, Readings, Reason, RejectedError, Row, occurrences
 
@@ -18,6 +18,9 @@ __all__ = ["IGNORED", "Found", "Readings", "Reason", "RejectedError", "Row", "So
 _SPARE_ROUTES = 10_000
 _LONGEST_ROUTE = 256
 _MOST_REBIRTHS = 64
+
+
+_Row = tuple[int, int, int, bool, int]
 
 
 class _Branch(NamedTuple):
@@ -42,6 +45,7 @@ class Sources:
         ids = metering.meters.ids
         self._positions = [{ids[place]: place for place in places} for places in metering.served]
         self._routes: dict[str, tuple[_Branch, ...]] = {}
+        self._alone: dict[str, tuple[int, PayloadReader]] = {}
         self._most_routes = len(ids) + _SPARE_ROUTES
         self._rebirths: dict[tuple[str, str], None] = {}
 
@@ -60,29 +64,52 @@ class Sources:
             arrival_ms: the time of readings that say none; left out: they are kept out.
 
         """
-        rows: list[tuple[int, int, int, bool, int]] = []
+        rows: list[_Row] = []
         rejected: Counter[Reason] = Counter()
-        routes = self._routes
+        alone, add = self._alone, rows.append
         for topic, payload, retained in messages:
-            branches = routes.get(topic) or self._route(topic)
-            before, reasons = len(rows), list[Reason]()
-            for branch in branches:
-                self._read(branch, payload, retained, arrival_ms, rows, reasons)
-            if len(branches) == 1:
-                rejected.update(reasons)
-            elif len(rows) == before:
-                # None of several sources could use it.
-                rejected[reasons[0] if reasons else Reason.UNKNOWN_TOPIC] += 1
+            route = alone.get(topic)
+            if route is None:
+                rejected.update(
+                    self._looked_into(topic, payload, rows, retained=retained, arrival_ms=arrival_ms)
+                )
+                continue
+            place, read = route
+            try:
+                value, time_ms, serial = read(payload)
+            except RejectedError as rejection:
+                rejected[rejection.reason] += 1
+                continue
+            if time_ms is None:
+                rejected.update(
+                    _arrived((place, value, serial), rows, retained=retained, arrival_ms=arrival_ms)
+                )
+            else:
+                add((place, time_ms, value, retained, serial))
         return Readings.of(rows), rejected
 
-    def _read(  # noqa: PLR0917 - called for every message, and keywords take time
+    def _looked_into(
+        self, topic: str, payload: bytes, rows: list[_Row], *, retained: bool, arrival_ms: int | None
+    ) -> list[Reason]:
+        """Read a message that takes more than its topic: several sources, several meters, or ids in payloads."""
+        branches = self._routes.get(topic) or self._route(topic)
+        before, reasons = len(rows), list[Reason]()
+        for branch in branches:
+            self._read(branch, payload, rows, reasons, retained=retained, arrival_ms=arrival_ms)
+        if len(branches) == 1:
+            return reasons
+        # None of several sources could use it.
+        return (reasons or [Reason.UNKNOWN_TOPIC])[:1] if len(rows) == before else []
+
+    def _read(
         self,
         branch: _Branch,
         payload: bytes,
-        retained: bool,  # noqa: FBT001 - a column
-        arrival_ms: int | None,
-        rows: list[tuple[int, int, int, bool, int]],
+        rows: list[_Row],
         reasons: list[Reason],
+        *,
+        retained: bool,
+        arrival_ms: int | None,
     ) -> None:
         """Add what a message says in one source to the rows, and why it does not to the reasons."""
         try:
@@ -97,13 +124,10 @@ class Sources:
                 reasons.append(Reason.UNKNOWN_HOUSEHOLD)
             elif one.time_ms is not None:
                 rows.append((place, one.time_ms, one.value, retained, one.serial))
-            elif retained:
-                # It arrived at the broker before we asked, who knows when.
-                reasons.append(Reason.STALE_RETAINED)
-            elif arrival_ms is None:
-                reasons.append(Reason.BAD_TIME)
             else:
-                rows.append((place, arrival_ms, one.value, retained, one.serial))
+                reasons += _arrived(
+                    (place, one.value, one.serial), rows, retained=retained, arrival_ms=arrival_ms
+                )
 
     def wanted_rebirths(self) -> list[tuple[str, str]]:
         """Return the (group, node) pairs whose births were missed since the last call, and forget them."""
@@ -116,13 +140,39 @@ class Sources:
         return rejection.reason
 
     def _route(self, topic: str) -> tuple[_Branch, ...]:
+        """Return the ways to read a topic; a topic of one meter is read the quick way from now on."""
         branches = tuple(
             _Branch(read, positions)
             for mapping, positions in zip(self._mappings, self._positions, strict=True)
             if (read := mapping.reader(topic)) is not None
         )
         if branches and len(topic) <= _LONGEST_ROUTE:
-            if len(self._routes) >= self._most_routes:
+            if len(self._routes) + len(self._alone) >= self._most_routes:
                 self._routes.clear()
-            self._routes[topic] = branches
+                self._alone.clear()
+            if len(branches) == 1 and (alone := self._of_one_meter(topic)) is not None:
+                self._alone[topic] = alone
+            else:
+                self._routes[topic] = branches
         return branches
+
+    def _of_one_meter(self, topic: str) -> tuple[int, PayloadReader] | None:
+        for mapping, positions in zip(self._mappings, self._positions, strict=True):
+            named = mapping.alone(topic)
+            if named is not None and named[0] in positions:
+                return positions[named[0]], named[1]
+        return None
+
+
+def _arrived(
+    said: tuple[int, int, int], rows: list[_Row], *, retained: bool, arrival_ms: int | None
+) -> list[Reason]:
+    """Add a reading that says no time to the rows, at its arrival, or return why it has none."""
+    if retained:
+        # It arrived at the broker before we asked, who knows when.
+        return [Reason.STALE_RETAINED]
+    if arrival_ms is None:
+        return [Reason.BAD_TIME]
+    place, value, serial = said
+    rows.append((place, arrival_ms, value, retained, serial))
+    return []

@@ -14,6 +14,12 @@ _LONGEST_ID = 128
 _CAPTURE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
+def meter_named(candidates: Sequence[str], captures: Mapping[str, str]) -> str | None:
+    """Return the meter that a topic alone names; None where its messages must be looked at."""
+    first = _candidate(candidates[0], captures, _nowhere)
+    return first if isinstance(first, str) and first else None
+
+
 def meter_reader(
     candidates: Sequence[str], captures: Mapping[str, str], find: Callable[[str], Find]
 ) -> Callable[[object], str]:
@@ -59,6 +65,10 @@ def _candidate(
         return _identity(value)
 
     return found
+
+
+def _nowhere(_: str) -> Find:
+    return lambda _: None
 
 
 def _identity(value: object) -> str:

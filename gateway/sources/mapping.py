@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gateway.source_table import Guard, SourceTable, TimeField
 from gateway.sources.bindings import Binding, bound
 from gateway.sources.formats import Find
-from gateway.sources.identity import meter_reader, serial_of
+from gateway.sources.identity import meter_named, meter_reader, serial_of
 from gateway.sources.items import fan_out, finder, own_finder
 from gateway.sources.parsing import parser_after
 from gateway.sources.readings import Reason, RejectedError
@@ -42,6 +42,13 @@ Reader = Callable[[bytes], Sequence[Found | Reason]]
 """From the payload of one topic to what its meters said; raises RejectedError where all of it is faulty."""
 
 
+Own = tuple[int, int | None, int]
+"""A meter's value, time and serial, as in :class:`Found`."""
+
+PayloadReader = Callable[[bytes], Own]
+"""From a payload that is of one meter to what it says; raises RejectedError."""
+
+
 class MessageMapping:
     """A [[source]] that messages can be read with.
 
@@ -60,13 +67,25 @@ class MessageMapping:
         self._candidates = source.candidates
         self._each = self._format.compile(source.each) if source.each is not None else None
         self._find = finder(self._format, fanned=self._each is not None)
-        # Once for all topics: thousands of meters share one memory of the times they write.
         self._read_own = _own_reader(source, self._format, self._find, source.interval or slot_ms)
+        # Once for all topics: thousands of meters share one memory of the times they write.
+        self._read_payload = self._payload_reader(parser_after(self._format.parser(""), self._steps))
 
     @property
     def filters(self) -> Sequence[str]:
         """The MQTT topic filters to subscribe to."""
         return self._format.filters(self._template.filter)
+
+    def alone(self, topic: str) -> tuple[str, PayloadReader] | None:
+        """Return the meter that a topic's messages are of, and what reads them; None where it takes more.
+
+        It is the quick way of :meth:`reader`, for messages of one meter that the topic names.
+        """
+        matched = self._template.pattern.fullmatch(topic)
+        if matched is None or self._each is not None or self._notes_births:
+            return None
+        meter = meter_named(self._candidates, matched.groupdict())
+        return None if meter is None else (meter, self._read_payload)
 
     def reader(self, topic: str) -> Reader | None:
         """Return what reads the messages of a topic; None for a topic that is not this source's."""
@@ -74,7 +93,7 @@ class MessageMapping:
         if matched is None:
             return self._listener(topic)
         meter, own = meter_reader(self._candidates, matched.groupdict(), self._find), self._read_own
-        each, longest = self._each, self._longest
+        each, admitted = self._each, self._admitted
         parse = parser_after(self._format.parser(topic), self._steps)
 
         def read_item(document: object) -> Found:
@@ -82,14 +101,27 @@ class MessageMapping:
             return Found(meter(document), time_ms, value, serial)
 
         def read(payload: bytes) -> Sequence[Found | Reason]:
-            if len(payload) > longest:
-                raise RejectedError(Reason.TOO_LARGE)
-            if not payload:
-                raise RejectedError(Reason.EMPTY)  # the publisher cleared what the broker had kept
-            document = parse(payload)
+            document = parse(admitted(payload))
             return (read_item(document),) if each is None else list(fan_out(document, each, read_item))
 
         return read
+
+    def _payload_reader(self, parse: Callable[[bytes], object]) -> PayloadReader:
+        own, longest, admitted = self._read_own, self._longest, self._admitted
+
+        def read(payload: bytes) -> Own:
+            if not 0 < len(payload) <= longest:
+                admitted(payload)
+            return own(parse(payload))
+
+        return read
+
+    def _admitted(self, payload: bytes) -> bytes:
+        if len(payload) > self._longest:
+            raise RejectedError(Reason.TOO_LARGE)
+        if not payload:
+            raise RejectedError(Reason.EMPTY)  # the publisher cleared what the broker had kept
+        return payload
 
     def _listener(self, topic: str) -> Reader | None:
         """Return what takes note of a message that explains others and is no reading itself."""
@@ -106,7 +138,7 @@ class MessageMapping:
 
 def _own_reader(
     source: SourceTable, form: Binding, find: Callable[[str], Find], span_ms: int
-) -> Callable[[object], tuple[int, int | None, int]]:
+) -> Callable[[object], Own]:
     """Return what reads a meter's value, time and serial; raises RejectedError."""
     find_own = own_finder(form, fanned=source.each is not None)
     guards = [(find(address), _allowed(guard)) for address, guard in source.when.items()]
@@ -114,7 +146,7 @@ def _own_reader(
     time = _time_reader(source, form, find, span_ms)
     serial = find_own(source.serial) if source.serial is not None else None
 
-    def read(document: object) -> tuple[int, int | None, int]:
+    def read(document: object) -> Own:
         try:
             for look, allowed in guards:
                 _guard(look, allowed, document)
