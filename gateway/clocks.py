@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gateway.privacy import IntArray
+from gateway.meters import Meters
 from gateway.sources import Readings
 
 _LONGEST_NAP_S = 1.0
@@ -107,35 +107,36 @@ class WallSchedule:
 
 
 class EventSchedule:
-    """A slot is due when half the roll has a reading past its end and grace.
+    """A slot is due when half the roll has a reading past its end and grace; a household has one vote.
 
     Args:
-        span_ms: (m,) the length of each meter's intervals; 0 where a reading speaks of a moment.
+        meters: of the roll.
+        households: how many it has.
         slot_ms: the slot's length.
         grace_ms: the grace.
 
     """
 
-    def __init__(self, span_ms: IntArray, slot_ms: int, grace_ms: int) -> None:
-        self._span_ms = span_ms
+    def __init__(self, meters: Meters, households: int, slot_ms: int, grace_ms: int) -> None:
+        self._meters = meters
         self._slot_ms = slot_ms
         self._grace_ms = grace_ms
-        self._latest = np.full(len(span_ms), np.iinfo(np.int64).min)
-        self._earliest = np.full(len(span_ms), _NEVER)
+        self._latest = np.full(households, np.iinfo(np.int64).min)
+        self._earliest = np.full(households, _NEVER)
         self._moved = asyncio.Event()
 
     def observe(self, readings: Readings) -> None:
-        """Move each meter's first and last moment."""
-        meter, time_ms = readings.meter, readings.time_ms
-        np.maximum.at(self._latest, meter, time_ms + self._span_ms[meter])
-        np.minimum.at(self._earliest, meter, time_ms)
+        """Move each household's first and last moment."""
+        household, time_ms = self._meters.household[readings.meter], readings.time_ms
+        np.maximum.at(self._latest, household, time_ms + self._meters.span_ms[readings.meter])
+        np.minimum.at(self._earliest, household, time_ms)
         self._moved.set()
 
     def arrival_ms(self) -> None:
         """Return None: our own time says nothing about events, and must not move their clock."""
 
     def first_slot(self) -> int | None:
-        """Return the median meter's first slot, once half the roll has spoken.
+        """Return the median household's first slot, once half the roll has spoken.
 
         Two of them that lie far apart wait for a third: one may have a wild clock.
         """

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from gateway.clocks import utc_ms
 from gateway.mqtt import Publication, PublishRefused, Session
 from gateway.sources.formats import rebirth_request
 
@@ -17,7 +18,7 @@ _MOST_NODES = 10_000
 
 
 class Rebirths:
-    """Asks nodes for their births, each at most once a minute.
+    """Asks nodes for their births, each at most once a minute, and no more than 10,000 of them.
 
     Args:
         session: the link to the broker of readings.
@@ -32,18 +33,19 @@ class Rebirths:
     def ask(self, nodes: Sequence[tuple[str, str]]) -> None:
         """Ask the (group, node) pairs that were not asked lately."""
         now = time.monotonic()
-        due = [node for node in nodes if now - self._asked.get(node, -_EVERY_S) >= _EVERY_S]
+        # In the order in which they were asked: the first are those that may be asked again.
+        while self._asked and now - next(iter(self._asked.values())) >= _EVERY_S:
+            del self._asked[next(iter(self._asked))]
+        due = [node for node in nodes if node not in self._asked][: _MOST_NODES - len(self._asked)]
         if not due:
             return
-        if len(self._asked) > _MOST_NODES:
-            self._asked.clear()
         self._asked.update(dict.fromkeys(due, now))
         task = asyncio.create_task(self._publish(due))
         self._asking.add(task)
         task.add_done_callback(self._asking.discard)
 
     async def _publish(self, nodes: Sequence[tuple[str, str]]) -> None:
-        requests = [Publication(*rebirth_request(*node)) for node in nodes]
+        requests = [Publication(*rebirth_request(*node, utc_ms())) for node in nodes]
         try:
             await self._session.publish(requests)
         except PublishRefused as refusal:

@@ -54,6 +54,7 @@ async def serve(path: Path, config: Config, requests: Requests) -> None:
         if changed is None:
             return
         config, previous = changed, config
+        _log.info("going on with the new configuration")
 
 
 async def _until_changed(path: Path, config: Config, requests: Requests) -> Config | None:
@@ -85,7 +86,8 @@ def _changed(path: Path, config: Config) -> Config | None:
         new = load(path)
     except ConfigError as error:
         for fault in error.faults:
-            _log.error("not reloaded", **fault._asdict())
+            # The value may be a meter's number, the problem may name a household: check shows them.
+            _log.error("not reloaded", field=fault.field, remedy=f"see noiseless check {path}")
         return None
     pinned = {"ledger": {"url": config.ledger.url}, "broker": {"client_id": config.broker.client_id}}
     kept = new.model_copy(

@@ -68,6 +68,11 @@ def warnings(config: Config) -> Iterator[str]:
     if unheard := [i for i in range(len(metering.meters)) if i not in heard]:
         owner = config.household[metering.meters.household[unheard[0]]].id
         yield f"source: none speaks for {len(unheard)} meters, the first is {owner}'s"
+    for i, source in enumerate(config.source):
+        if source.quantity == "register" and "limit" not in source.model_fields_set:
+            yield (
+                f'source.{i}.limit: up to 1 MW is believed after a gap or a jump: write the fuse\'s, as "17 kW"'
+            )
     if not config.http.listen.startswith(("127.", "localhost:", "[::1]")):
         yield f"http.listen: {config.http.listen} is open to the network, without encryption"
     yield from _expiring("broker", config.broker)

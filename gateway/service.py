@@ -195,7 +195,7 @@ class Gateway:
     def _make_schedule(self, clock: WallClock) -> Schedule:
         slots = self._config.slots
         if slots.clock == "event":
-            return EventSchedule(self._meters.span_ms, slots.length, slots.grace)
+            return EventSchedule(self._meters, len(self._config.household), slots.length, slots.grace)
         return WallSchedule(clock, slots.length, slots.grace, slots.skew)
 
     def _make_sessions(self) -> tuple[Session, Session]:

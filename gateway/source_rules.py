@@ -29,7 +29,7 @@ _rule = SOURCE_RULES.rule
 _NEEDED = "add a [[source]] with topic, value, unit and time, or with a preset and a topic"
 
 
-@_rule("source.topic", "source.meter")
+@_rule("source.preset", "source.topic", "source.meter")
 def _topics(config: Config) -> Iterator[Fault]:
     if not config.source:
         yield Fault("source", None, "there is no source of readings", _NEEDED)
@@ -45,7 +45,7 @@ def _topics(config: Config) -> Iterator[Fault]:
                 yield Fault(f"source.{i}.meter", text, f"the topic captures no {unknown[0]}", remedy)
 
 
-@_rule("source.format", "source.value", "source.minus", "source.each")
+@_rule("source.preset", "source.format", "source.value", "source.minus", "source.each")
 def _values(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         if source.format == "number" and source.value:
@@ -58,7 +58,19 @@ def _values(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.each", source.each, f"{source.format} has no lists", "leave it out")
 
 
-@_rule("source.unit", "source.quantity", "source.format")
+@_rule("source.quantity", "source.sign", "source.minus")
+def _directions(config: Config) -> Iterator[Fault]:
+    for i, source in enumerate(config.source):
+        if source.quantity != "register":
+            continue
+        remedy = "read power samples for what is net, or the register of import alone"
+        if source.minus:
+            yield Fault(f"source.{i}.minus", source.minus, "a register of the difference would fall", remedy)
+        if source.sign == "export":
+            yield Fault(f"source.{i}.sign", "export", "registers of export are not taken off yet", remedy)
+
+
+@_rule("source.preset", "source.unit", "source.quantity", "source.format")
 def _units(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         yield from _unit(source, i)
@@ -85,7 +97,7 @@ def _quantities(config: Config) -> Iterator[Fault]:
             yield Fault(f"source.{i}.{name}", str(getattr(source, name)), problem, "leave it out")
 
 
-@_rule("source.time", "source.quantity", "source.format", "slots.clock")
+@_rule("source.preset", "source.time", "source.quantity", "source.format", "slots.clock")
 def _times(config: Config) -> Iterator[Fault]:
     for i, source in enumerate(config.source):
         where, own = f"source.{i}.time", bound(source).time

@@ -35,7 +35,7 @@ MW_PER_UNIT: dict[str, Fraction] = {
 }
 """Units of power, in mW."""
 
-_TIME_FORMATS = ("auto", "s", "ms", "iso", "dsmr", "cosem")
+_TIME_FORMATS = ("auto", "s", "ms", "us", "ns", "iso", "dsmr", "cosem")
 # Where a format itself says whose reading it is.
 _OWN_IDS = {"p1": ["0-0:96.1.1", "ident"]}
 _UNITLESS = ("p1", "senml")
@@ -97,8 +97,8 @@ class TimeField(Table):
     at: str = Field(description='where it stands: a pointer like "/ts", or an address of the format')
     format: Annotated[str, AfterValidator(_time_format)] = Field(
         "auto",
-        description='"auto": ISO 8601 with an offset, or s or ms since 1970; "s"; "ms"; "iso"; "dsmr" (S and W '
-        'flags); "cosem"; or a pattern like "%d.%m.%Y %H:%M"',
+        description='"auto": ISO 8601 with an offset, or s or ms since 1970; "s", "ms", "us", "ns"; "iso"; '
+        '"dsmr" (S and W flags); "cosem"; or a pattern like "%d.%m.%Y %H:%M"',
     )
     zone: Annotated[str, AfterValidator(_zone)] | None = Field(
         None, description='of times without an offset, as "Europe/Vienna"; left out: such times are refused'
@@ -201,7 +201,13 @@ class SourceTable(Table):
     meters: Annotated[list[str], AsList] = Field(
         ["*"], min_length=1, description="patterns of the meters that this source speaks for"
     )
-    max_bytes: int = Field(65_536, ge=1, strict=True, description="longer payloads are kept out")
+    max_bytes: int = Field(
+        65_536,
+        ge=1,
+        le=1_000_000,
+        strict=True,
+        description="longer payloads are kept out; past 1 MiB the broker drops them before we see them",
+    )
 
     @model_validator(mode="before")
     @classmethod

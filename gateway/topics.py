@@ -34,7 +34,7 @@ class TopicTemplate:
         names = _CAPTURE.findall(text)
         if not text or "\0" in text or len(names) > len(set(names)) or "#" in levels[:-1]:
             raise ValueError("a topic captures a name at most once, and has # only at its end")
-        if text.startswith("$"):
+        if text.startswith("$") and not text.startswith("$aws/"):
             raise ValueError("topics with $ are the broker's own, or a shared subscription")
         return cls("/".join(map(_filter_level, levels)), _pattern(levels))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
+import time
 from collections import deque
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,7 @@ log = structlog.get_logger()
 # Publishes under way at once. paho ignores the broker's Receive Maximum; mosquitto grants 20 by default.
 _WINDOW = 20
 _KEEPALIVE_S = 10  # a broker that hangs without closing is noticed within two of these
+_PATIENCE_S = 20.0  # for a broker that was never there; for one that went away there is no end to it
 _PAUSES_S = (0.1, 2.0)  # between attempts to connect: first and longest
 # without it a small packet waits for the acknowledgement of the one before, 40 ms at a time
 _NO_DELAY = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -56,6 +58,7 @@ class Uplink:
         self.repeated = 0
         self._host, self._port, self._qos = host, port, qos
         self._client: Client | None = None
+        self._reached = False
         self._session = AsyncExitStack()
 
     async def deliver(self, messages: Iterable[Message], until: Callable[[float], Awaitable[None]]) -> None:
@@ -86,15 +89,19 @@ class Uplink:
 
     async def _connected(self) -> Client:
         pause, longest = _PAUSES_S
+        began = time.monotonic()
         while self._client is None:
             try:
                 self._client = await self._session.enter_async_context(self._new_client())
             except MqttConnectError:
                 raise
             except MqttError as error:
+                if not self._reached and time.monotonic() - began > _PATIENCE_S:
+                    raise
                 log.warning("broker not reachable", host=self._host, port=self._port, error=str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, longest)
+        self._reached = True
         return self._client
 
     def _new_client(self) -> Client:

@@ -102,7 +102,10 @@ def read_recording(path: Path, form: Form) -> Recording:
     opener = _OPENERS.get(path.suffix, open)
     try:
         with opener(path, "rt", encoding="utf-8", newline="") as file:
-            return _read(csv.reader(file), path, form)
+            header = file.readline()
+            file.seek(0)
+            separator = ";" if header.count(";") > header.count(",") else ","
+            return _read(csv.reader(file, delimiter=separator), path, form)
     except (lzma.LZMAError, zlib.error, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{path}: not a CSV file: {error}") from error
     except ValueError as error:

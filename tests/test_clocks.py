@@ -1,11 +1,13 @@
 """Slots are due by the wall clock or by half the roll, and no single meter moves either."""
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from meters import interval_meters
 
 from gateway.clocks import EventSchedule, WallClock, WallSchedule, utc_ms
 from gateway.sources import Readings
@@ -31,7 +33,12 @@ class Hands:
 
 
 def event(households: int, parts: int = 1) -> EventSchedule:
-    return EventSchedule(np.full(households, SLOT_MS // parts), SLOT_MS, GRACE_MS)
+    return scheduled(households, SLOT_MS // parts)
+
+
+def scheduled(households: int, span_ms: int, slot_ms: int = SLOT_MS) -> EventSchedule:
+    meters = interval_meters([f"h-{i}" for i in range(households)], span_ms)
+    return EventSchedule(meters, households, slot_ms, GRACE_MS)
 
 
 def heard(*pairs: tuple[int, int]) -> Readings:
@@ -109,8 +116,23 @@ def test_by_event_time_a_slot_is_due_when_half_the_roll_is_past_its_end_and_grac
     assert not schedule.due(FIRST + 1)
 
 
+def test_by_event_time_a_household_has_one_vote_however_many_meters_she_has() -> None:
+    """One home of four, whose five meters all are a lifetime ahead, closes nothing and does not choose the first."""
+    meters = interval_meters([f"m-{i}" for i in range(8)], SLOT_MS)
+    schedule = EventSchedule(
+        replace(meters, household=np.array([0, 0, 0, 0, 0, 1, 2, 3])), 4, SLOT_MS, GRACE_MS
+    )
+    schedule.observe(heard(*((meter, 4_070_908_799_999) for meter in range(5))))
+    assert schedule.first_slot() is None
+    assert not schedule.due(FIRST)
+    schedule.observe(heard(in_slot(5, FIRST), in_slot(6, FIRST)))
+    assert schedule.first_slot() == FIRST
+    assert not schedule.due(FIRST)
+    assert schedule.horizon_ms(FIRST) < FIRST * SLOT_MS + 3 * 86_400_000
+
+
 def test_by_event_time_the_grace_counts_to_the_millisecond() -> None:
-    schedule = EventSchedule(np.array([60_000]), SLOT_MS, GRACE_MS)
+    schedule = scheduled(1, 60_000)
     end = (FIRST + 1) * SLOT_MS
     schedule.observe(heard((0, end + GRACE_MS - 60_000)))
     assert not schedule.due(FIRST)
@@ -189,7 +211,7 @@ def test_one_wild_clock_that_speaks_first_does_not_choose_the_first_slot(househo
 def test_by_event_time_a_reading_is_believed_two_days_or_four_slots_past_the_next() -> None:
     assert event(3).horizon_ms(FIRST) == FIRST * SLOT_MS + 2 * 86_400_000
     day = 86_400_000
-    daily = EventSchedule(np.array([day]), day, GRACE_MS)
+    daily = scheduled(1, day, day)
     assert daily.horizon_ms(20_000) == 20_004 * day
 
 

@@ -61,7 +61,7 @@ class Way:
         clock = WallClock(lambda: self.now_ms)
         schedule: Schedule = WallSchedule(clock, SLOT_MS, 1_000, 5_000)
         if self.event:
-            schedule = EventSchedule(np.full(3, SLOT_MS), SLOT_MS, 1_000)
+            schedule = EventSchedule(self.meters, 3, SLOT_MS, 1_000)
         self.thread = LedgerThread(self.metrics.commit_seconds.observe)
         self.ledger = Ledger(self.path)
         blank = RegisterState.initial(len(HOMES)).packed()

@@ -108,6 +108,7 @@ def test_a_release_of_one_level_costs_nothing_and_has_no_end() -> None:
         ({"slots": {"clock": "event"}}, "replay and simulation only"),
         ({"budget": {"bits": 1}}, "pays for no release"),
         ({"source": [{**SOURCE, "meters": ["a"]}]}, "2 meters, the first is b's"),
+        ({"source": [{**SOURCE, "quantity": "register"}]}, "source.0.limit: up to 1 MW is believed"),
         ({"http": {"listen": "0.0.0.0:8080"}}, "open to the network"),
         ({}, "max_queued_messages"),
         ({}, "receivers of releases share it and must not read raw topics: set an ACL"),

@@ -88,6 +88,8 @@ def try_messages(
 
     if len(topic) != len(payload_file):
         raise typer.BadParameter("give one --payload-file for each --topic")
+    if any(wildcard in name for name in topic for wildcard in "+#"):
+        raise typer.BadParameter("a message has a topic without + and #", param_hint="--topic")
     trial = Trial(loaded_config(config, as_json=as_json, read=load_for_trial))
     told = [
         (name, outcome)

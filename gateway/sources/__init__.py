@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from gateway.metering import Metering
 from gateway.source_table import SourceTable
@@ -141,27 +141,37 @@ class Sources:
 
     def _route(self, topic: str) -> tuple[_Branch, ...]:
         """Return the ways to read a topic; a topic of one meter is read the quick way from now on."""
-        branches = tuple(
-            _Branch(read, positions)
-            for mapping, positions in zip(self._mappings, self._positions, strict=True)
-            if (read := mapping.reader(topic)) is not None
-        )
+        pairs = zip(self._mappings, self._positions, strict=True)
+        ways = [way for pair in pairs if (way := _way(topic, *pair)) is not None]
+        branches = tuple(branch for branch, _ in ways)
         if branches and len(topic) <= _LONGEST_ROUTE:
             if len(self._routes) + len(self._alone) >= self._most_routes:
                 self._routes.clear()
                 self._alone.clear()
-            if len(branches) == 1 and (alone := self._of_one_meter(topic)) is not None:
+            if len(ways) == 1 and (alone := ways[0][1]) is not None:
                 self._alone[topic] = alone
             else:
                 self._routes[topic] = branches
         return branches
 
-    def _of_one_meter(self, topic: str) -> tuple[int, PayloadReader] | None:
-        for mapping, positions in zip(self._mappings, self._positions, strict=True):
-            named = mapping.alone(topic)
-            if named is not None and named[0] in positions:
-                return positions[named[0]], named[1]
+
+def _way(
+    topic: str, mapping: MessageMapping, positions: dict[str, int]
+) -> tuple[_Branch, tuple[int, PayloadReader] | None] | None:
+    """Return how a source reads a topic, and the quick way if there is one; None if the topic is not its."""
+    read = mapping.reader(topic)
+    if read is None:
         return None
+    named = mapping.named(topic)
+    if named is not None and named not in positions:
+        return _Branch(_refuse_stranger, positions), None
+    quick = mapping.read_alone
+    return _Branch(read, positions), None if named is None or quick is None else (positions[named], quick)
+
+
+def _refuse_stranger(_: bytes) -> NoReturn:
+    """Keep out what a meter says that is on no household, unread."""
+    raise RejectedError(Reason.UNKNOWN_HOUSEHOLD)
 
 
 def _arrived(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
 from gateway.sources.bindings import Binding
-from gateway.sources.formats import Find
+from gateway.sources.formats import Find, Snapshots
 from gateway.sources.readings import Reason, RejectedError
 
 _T = TypeVar("_T")
@@ -42,6 +42,28 @@ def fan_out(document: object, each: Find, read: Callable[[object], _T]) -> Itera
             yield read(Item(inside, document, str(key)))
         except RejectedError as rejection:
             yield rejection.reason
+
+
+def moments(snapshots: Snapshots, read: Callable[[object], _T]) -> Iterator[_T | Reason]:
+    """Yield what is read at each moment, or why it is none; moments at which nothing is said do not count.
+
+    Raises:
+        RejectedError: nothing is said at any of them, or there are too many.
+
+    """
+    if len(snapshots.documents) > _MOST_METERS:
+        raise RejectedError(Reason.TOO_LARGE)
+    silent = 0
+    for document in snapshots.documents:
+        try:
+            yield read(document)
+        except RejectedError as rejection:
+            if rejection.reason is Reason.MISSING_FIELD:
+                silent += 1
+            else:
+                yield rejection.reason
+    if silent == len(snapshots.documents):
+        raise RejectedError(Reason.MISSING_FIELD)
 
 
 def finder(form: Binding, *, fanned: bool) -> Callable[[str], Find]:

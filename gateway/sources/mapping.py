@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from gateway.source_table import Guard, SourceTable, TimeField
 from gateway.sources.bindings import Binding, bound
-from gateway.sources.formats import Find
+from gateway.sources.formats import Find, Snapshots
 from gateway.sources.identity import meter_named, meter_reader, serial_of
-from gateway.sources.items import fan_out, finder, own_finder
+from gateway.sources.items import fan_out, finder, moments, own_finder
 from gateway.sources.parsing import parser_after
 from gateway.sources.readings import Reason, RejectedError
 from gateway.sources.times import ClockUnset, time_reader
@@ -18,6 +18,7 @@ from gateway.sources.values import amount_reader
 from gateway.topics import TopicTemplate
 
 _SNAP = 20
+_OF_MANY_MOMENTS = ("senml", "sparkplug")
 _NODE_LIFE = re.compile(r"spBv1\.0/[^/]+/N(?:BIRTH|DEATH)/[^/]+")
 
 
@@ -62,6 +63,8 @@ class MessageMapping:
         self._template = TopicTemplate.parse(source.topic)
         self._format = bound(source)
         self._notes_births = source.format == "sparkplug"
+        # One document of one meter in each payload, whatever the topic.
+        self._plain = source.each is None and source.format not in _OF_MANY_MOMENTS
         self._steps = source.steps
         self._longest = source.max_bytes
         self._candidates = source.candidates
@@ -76,16 +79,19 @@ class MessageMapping:
         """The MQTT topic filters to subscribe to."""
         return self._format.filters(self._template.filter)
 
-    def alone(self, topic: str) -> tuple[str, PayloadReader] | None:
-        """Return the meter that a topic's messages are of, and what reads them; None where it takes more.
+    def named(self, topic: str) -> str | None:
+        """Return the meter that a topic names; None where it names none, or its messages must be looked at."""
+        matched = self._template.pattern.fullmatch(self._format.data_topic(topic))
+        return (
+            None
+            if matched is None or self._each is not None
+            else meter_named(self._candidates, matched.groupdict())
+        )
 
-        It is the quick way of :meth:`reader`, for messages of one meter that the topic names.
-        """
-        matched = self._template.pattern.fullmatch(topic)
-        if matched is None or self._each is not None or self._notes_births:
-            return None
-        meter = meter_named(self._candidates, matched.groupdict())
-        return None if meter is None else (meter, self._read_payload)
+    @property
+    def read_alone(self) -> PayloadReader | None:
+        """The quick way to read what is of the one meter that a topic names; None where it takes more."""
+        return self._read_payload if self._plain else None
 
     def reader(self, topic: str) -> Reader | None:
         """Return what reads the messages of a topic; None for a topic that is not this source's."""
@@ -102,7 +108,11 @@ class MessageMapping:
 
         def read(payload: bytes) -> Sequence[Found | Reason]:
             document = parse(admitted(payload))
-            return (read_item(document),) if each is None else list(fan_out(document, each, read_item))
+            if each is not None:
+                return list(fan_out(document, each, read_item))
+            if isinstance(document, Snapshots):
+                return list(moments(document, read_item))
+            return (read_item(document),)
 
         return read
 

@@ -101,7 +101,7 @@ def _auto(zone: ZoneInfo | None) -> TimeReader:
     return read
 
 
-def _counted(scale: int) -> Callable[[ZoneInfo | None], TimeReader]:
+def _counted(scale: int | Fraction) -> Callable[[ZoneInfo | None], TimeReader]:
     def read(value: object) -> int:
         if type(value) is int or type(value) is float:
             return _ms(value, scale)
@@ -115,9 +115,9 @@ def _counted(scale: int) -> Callable[[ZoneInfo | None], TimeReader]:
     return lambda _: read
 
 
-def _ms(value: float | Fraction, scale: int) -> int:
+def _ms(value: float | Fraction, scale: int | Fraction) -> int:
     """Return a number in ms; the comparison also refuses NaN."""
-    if not 0 <= value <= _MAX_TIME_MS:
+    if not 0 <= value * min(scale, 1) <= _MAX_TIME_MS:
         raise TimeError("not a time as a number")
     return round(value * scale)
 
@@ -265,6 +265,8 @@ _KINDS: dict[str, Callable[[ZoneInfo | None], TimeReader]] = {
     "auto": _auto,
     "s": _counted(1_000),
     "ms": _counted(1),
+    "us": _counted(Fraction(1, 1_000)),
+    "ns": _counted(Fraction(1, 1_000_000)),
     "iso": _iso,
     "dsmr": _dsmr,
     "cosem": _cosem,

@@ -57,9 +57,11 @@ def test_a_file_with_faults_changes_nothing_and_they_are_told(
 ) -> None:
     gateway: Gateway = make_gateway(roll(*NAMES)).start()
     good = gateway.config.read_text()
-    gateway.config.write_text(good.replace('"h-1"', '"h/1"'))
+    gateway.config.write_text(good.replace('"h-1"', '"EMH/1"'))
     reload(gateway, "not reloaded")
     assert events(gateway, "not reloaded") == ["household.1.id"]
+    # It may be a meter's number in the wrong place.
+    assert "EMH/1" not in gateway.logged
     publish(mosquitto.port, [GRID.reading(name, slot, 0) for slot in range(3) for name in NAMES])
     watcher.wait_for_slots(["household/h-1"], GRID.starts(0, 2))
     assert gateway.operator_metrics()["noiseless_operator_connections"] == 1

@@ -37,6 +37,10 @@ def test_a_wide_file_has_a_time_and_a_column_per_home_and_empty_is_not_recorded(
     assert (recording.power, recording.interval_ms) == (False, HALF_HOUR)
 
 
+def test_columns_may_stand_between_semicolons(tmp_path: Path) -> None:
+    assert read(tmp_path, WIDE.replace(",", ";")).milli.tolist() == read(tmp_path, WIDE).milli.tolist()
+
+
 def test_a_long_file_has_a_time_a_meter_and_a_value_and_says_the_same(tmp_path: Path) -> None:
     lines = [
         "2026-01-05T00:00Z,a,100",

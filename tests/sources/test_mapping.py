@@ -136,7 +136,6 @@ def test_what_json_does_not_know_is_undecodable(value: str) -> None:
         b" ",
         b"\0",
         b"\xff\xfe",
-        b"\xef\xbb\xbf" + b'{"e":1,"ts":"2026-01-05T10:00:00Z"}',
         '{"e":1,"ts":"2026-01-05T10:00:00Z"}'.encode("utf-16"),
         b'{"e":1,"ts":"2026-01-05T10:00:00Z"',
         b'{"e":1,"ts":"2026-01-05T10:00:00Z"}}',

@@ -331,7 +331,7 @@ def test_a_pattern_without_an_offset_needs_a_zone() -> None:
 
 @pytest.mark.parametrize("kind", ["", "ISO", "unix", "seconds"])
 def test_an_unknown_kind_is_answered_with_the_known_ones(kind: str) -> None:
-    with pytest.raises(ValueError, match="auto, s, ms, iso, dsmr, cosem"):
+    with pytest.raises(ValueError, match="auto, s, ms, us, ns, iso, dsmr, cosem"):
         time_reader(kind)
 
 

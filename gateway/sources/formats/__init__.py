@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gateway.sources.formats import axdr, json, numbers, p1, senml
 from gateway.sources.formats.births import Births
 from gateway.sources.formats.csv import csv_format
-from gateway.sources.formats.documents import EmptyPayload, Find, Format, FormatError, Measured
+from gateway.sources.formats.documents import EmptyPayload, Find, Format, FormatError, Measured, Snapshots
 from gateway.sources.formats.numbers import number_of
 from gateway.sources.formats.sparkplug import BirthNeeded, SparkplugDecoder, rebirth_request
 from gateway.sources.formats.sparkplug import metric as sparkplug_metric
@@ -21,6 +21,7 @@ __all__ = [
     "Format",
     "FormatError",
     "Measured",
+    "Snapshots",
     "SparkplugDecoder",
     "format_named",
     "number_of",

@@ -22,6 +22,17 @@ class Measured(NamedTuple):
     unit: str
 
 
+class Snapshots(NamedTuple):
+    """What one payload says of several moments.
+
+    Attributes:
+        documents: one for each moment, in the order of the payload.
+
+    """
+
+    documents: list[dict[str, Any]]
+
+
 class FormatError(Exception):
     """A payload that is no document of the format; the text is public and holds nothing of the payload."""
 

@@ -10,6 +10,7 @@ import msgspec
 from gateway.sources.formats.documents import EmptyPayload, Find, Format, FormatError
 
 _decode = msgspec.json.Decoder().decode
+_BOM = b"\xef\xbb\xbf"
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _STRAY_TILDE = re.compile(r"~(?![01])")
 
@@ -20,7 +21,8 @@ _Step = tuple[str, int | None]
 def parse(payload: bytes) -> object:
     """Return the JSON document; NaN, infinities and numbers beyond a double are none."""
     try:
-        return _decode(payload)
+        # Some write a byte order mark before it.
+        return _decode(payload.removeprefix(_BOM))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         if not payload:
             raise EmptyPayload from None

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from typing import NamedTuple, NoReturn
 
 import cbor2
 import msgspec
 
-from gateway.sources.formats.documents import EmptyPayload, Find, Format, FormatError, Measured
+from gateway.sources.formats.documents import EmptyPayload, Find, Format, FormatError, Measured, Snapshots
 
 _Number = int | float
 _Record = dict[object, object]
@@ -69,20 +69,28 @@ _REFUSED_TAGS = _RefusedTags()
 
 
 def parse(payload: bytes) -> object:
-    """Return {name: record} of a pack; the base fields are applied."""
+    """Return {name: record} of a pack, the base fields applied; where a name stands often, one for each time."""
     if not payload:
         raise EmptyPayload
     base: _Record = {}
-    document: dict[str, _Resolved] = {}
+    resolved: list[tuple[str, _Resolved]] = []
     for record in _records(payload):
         base.update((label, value) for label, value in record.items() if label in _BASES)
         if _VALUES.isdisjoint(record) and "bv" not in base and "bs" not in base:
             continue
-        name = _name(base, record)
-        if name in document:
-            raise FormatError("a SenML name that stands twice")
-        document[name] = _resolved(base, record)
-    return document
+        resolved.append((_name(base, record), _resolved(base, record)))
+    document = dict(resolved)
+    return document if len(document) == len(resolved) else Snapshots(_by_time(resolved))
+
+
+def _by_time(resolved: Sequence[tuple[str, _Resolved]]) -> list[dict[str, _Resolved]]:
+    moments: dict[_Number, dict[str, _Resolved]] = {}
+    for name, record in resolved:
+        moment = moments.setdefault(record.time, {})
+        if name in moment:
+            raise FormatError("a SenML name that stands twice at one time")
+        moment[name] = record
+    return list(moments.values())
 
 
 def _records(payload: bytes) -> list[_Record]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from gateway.sources.formats import protobuf
 from gateway.sources.formats.births import Birth, Births, Place
-from gateway.sources.formats.documents import EmptyPayload, Find, FormatError
+from gateway.sources.formats.documents import EmptyPayload, Find, FormatError, Snapshots
 
 _Payload = tuple[int | None, list["_Metric"]]
 
@@ -68,8 +68,10 @@ class SparkplugDecoder:
     def __init__(self, births: Births | None = None) -> None:
         self._births = births if births is not None else Births()
 
-    def parse(self, topic: str, payload: bytes) -> dict[str, object]:
+    def parse(self, topic: str, payload: bytes) -> dict[str, object] | Snapshots:
         """Return {metric: value, metric + "|t": ms UTC}; a message of a death has no metrics.
+
+        Where a metric stands often, as after an outage, there is one for each time.
 
         Raises:
             BirthNeeded: an alias, or a number without its type, whose birth has not been seen.
@@ -98,18 +100,35 @@ class SparkplugDecoder:
             return
         self._births.forget(place)
 
-    def _document(self, place: Place, time_ms: int | None, metrics: list[_Metric]) -> dict[str, object]:
+    def _document(
+        self, place: Place, time_ms: int | None, metrics: list[_Metric]
+    ) -> dict[str, object] | Snapshots:
         birth = self._births.of(place)
-        document: dict[str, object] = {}
+        said: list[tuple[str, int | None, object]] = []
         for metric in metrics:
             name = _named(metric, birth, place)
-            if name in document or name.endswith(_TIME):
-                raise FormatError("a Sparkplug metric that stands twice")
-            document[name] = _value(metric, name, birth, place)
+            if name.endswith(_TIME):
+                raise FormatError("a Sparkplug metric with a reserved name")
             moment = time_ms if metric.time_ms is None else metric.time_ms
-            if moment is not None:
-                document[name + _TIME] = moment
-        return document
+            said.append((name, moment, _value(metric, name, birth, place)))
+        if len({name for name, _, _ in said}) == len(said):
+            return _timed(said)
+        moments: dict[int | None, list[tuple[str, int | None, object]]] = {}
+        for one in said:
+            moments.setdefault(one[1], []).append(one)
+        return Snapshots([_timed(told) for told in moments.values()])
+
+
+def _timed(said: Sequence[tuple[str, int | None, object]]) -> dict[str, object]:
+    """Return what metrics say of one moment."""
+    document: dict[str, object] = {}
+    for name, moment, value in said:
+        if name in document:
+            raise FormatError("a Sparkplug metric that stands twice at one time")
+        document[name] = value
+        if moment is not None:
+            document[name + _TIME] = moment
+    return document
 
 
 def _place(topic: str) -> tuple[str, Place]:
@@ -260,11 +279,13 @@ def metric(address: str) -> Find:
     return lambda document: document[address]
 
 
-def rebirth_request(group: str, node: str) -> tuple[str, bytes]:
-    """Return the (topic, payload) of the NCMD that asks an edge node for its BIRTH messages again."""
+def rebirth_request(group: str, node: str, now_ms: int) -> tuple[str, bytes]:
+    """Return the (topic, payload) of the NCMD that asks an edge node, now, for its BIRTH messages again."""
     command = (
         protobuf.length_field(1, b"Node Control/Rebirth")
         + protobuf.varint_field(4, _BOOLEAN)
         + protobuf.varint_field(14, 1)
     )
-    return f"{_NAMESPACE}/{group}/NCMD/{node}", protobuf.length_field(2, command)
+    return f"{_NAMESPACE}/{group}/NCMD/{node}", protobuf.varint_field(1, now_ms) + protobuf.length_field(
+        2, command
+    )

@@ -113,7 +113,6 @@ def test_what_is_no_pointer_is_answered_with_what_to_write(pointer: str) -> None
         b" ",
         b"\0",
         b"\xff\xfe",
-        b'\xef\xbb\xbf{"e":1}',
         '{"e":1}'.encode("utf-16"),
         b'{"e":1',
         b'{"e":1}}',
@@ -136,3 +135,7 @@ def test_what_is_not_one_json_document_in_utf_8_is_refused(payload: bytes) -> No
 
 def test_of_a_repeated_key_the_last_counts() -> None:
     assert JSON.compile("/e")(JSON.parse(b'{"e":1,"e":2}')) == 2
+
+
+def test_a_byte_order_mark_before_the_document_is_passed_over() -> None:
+    assert format_named("json").parse(b'\xef\xbb\xbf{"e":1}') == {"e": 1}

@@ -11,11 +11,12 @@ from gateway.sources.formats import (
     BirthNeeded,
     Births,
     FormatError,
+    Snapshots,
     SparkplugDecoder,
     rebirth_request,
     sparkplug_metric,
 )
-from gateway.sources.formats.protobuf import fields
+from gateway.sources.formats.protobuf import fields, length_field, varint_field
 
 TEN_MS = 1_767_607_200_000
 NBIRTH, NDATA, NDEATH = (f"spBv1.0/plant/{kind}/edge1" for kind in ("NBIRTH", "NDATA", "NDEATH"))
@@ -292,10 +293,10 @@ def test_nothing_is_kept_of_nodes_that_died() -> None:
 
 
 def test_a_rebirth_is_asked_for_by_a_command_to_the_node() -> None:
-    topic, payload = rebirth_request("plant", "edge1")
+    topic, payload = rebirth_request("plant", "edge1", TEN_MS)
     assert topic == "spBv1.0/plant/NCMD/edge1"
-    ((number, _, command),) = fields(payload)
-    assert number == 2
+    ((asked, _, asked_ms), (number, _, command)) = fields(payload)
+    assert (asked, asked_ms, number) == (1, TEN_MS, 2)
     assert isinstance(command, bytes)
     assert {key: said for key, _, said in fields(command)} == {1: b"Node Control/Rebirth", 4: 11, 14: 1}
 
@@ -304,3 +305,20 @@ def test_a_rebirth_is_asked_for_by_a_command_to_the_node() -> None:
 def test_an_address_names_a_metric(address: str) -> None:
     with pytest.raises(ValueError, match="write"):
         sparkplug_metric(address)
+
+
+def test_values_of_several_moments_are_told_moment_by_moment() -> None:
+    """What a node stored while it was offline comes in one message."""
+    decoder = SparkplugDecoder()
+    old = length_field(1, b"P") + varint_field(3, TEN_MS - 60_000) + varint_field(4, 3) + varint_field(10, 7)
+    new = length_field(1, b"P") + varint_field(3, TEN_MS) + varint_field(4, 3) + varint_field(10, 8)
+    found = decoder.parse(NDATA, length_field(2, old) + length_field(2, new))
+    assert isinstance(found, Snapshots)
+    assert found.documents == [{"P": 7, "P|t": TEN_MS - 60_000}, {"P": 8, "P|t": TEN_MS}]
+
+
+def test_two_values_of_one_moment_are_refused() -> None:
+    one = length_field(1, b"P") + varint_field(3, TEN_MS) + varint_field(4, 3) + varint_field(10, 7)
+    other = length_field(1, b"Q") + varint_field(3, TEN_MS) + varint_field(4, 3) + varint_field(10, 7)
+    with pytest.raises(FormatError, match="twice"):
+        SparkplugDecoder().parse(NDATA, length_field(2, one) + length_field(2, other) + length_field(2, one))
