@@ -143,6 +143,8 @@ class Sources:
         """Return the ways to read a topic; a topic of one meter is read the quick way from now on."""
         pairs = zip(self._mappings, self._positions, strict=True)
         ways = [way for pair in pairs if (way := _way(topic, *pair)) is not None]
+        # Sources share a topic's template, and each meter is one source's: to the others it is a stranger.
+        ways = [way for way in ways if way[0].read is not _refuse_stranger] or ways[:1]
         branches = tuple(branch for branch, _ in ways)
         if branches and len(topic) <= _LONGEST_ROUTE:
             if len(self._routes) + len(self._alone) >= self._most_routes:

@@ -55,6 +55,13 @@ def test_no_messages_are_no_readings() -> None:
     assert not rejected
 
 
+def test_of_sources_that_share_a_topic_the_one_whose_meter_it_names_reads_it_and_says_what_is_wrong() -> None:
+    both = sources({"meters": ["a"]}, {"meters": ["b"], "value": "/other"})
+    rows, rejected = decoded(both, ("m/a", GOOD, False), ("m/b", GOOD, False), ("m/z", b"{", False))
+    assert rows == [(0, TEN, 1_500, False)]
+    assert rejected == {Reason.MISSING_FIELD: 1, Reason.UNKNOWN_HOUSEHOLD: 1}
+
+
 def test_a_topic_of_no_source_is_unknown_and_a_meter_of_no_roll_is_an_unknown_household() -> None:
     rows, rejected = decoded(sources(), ("x/a", GOOD, False), ("m/z", GOOD, False), ("m/a/x", GOOD, False))
     assert rows == []
