@@ -44,18 +44,22 @@ def study(
         known = ", ".join(f"{dataset}*" for dataset in DATASETS)
         raise typer.BadParameter(f"{str(data)!r} holds none of {known}", param_hint="--data")
     needs("matplotlib", "sklearn")
-    reports = []
+    reports, failed = [], []
     chosen = NAMES if name == "all" else (name,)
     for number, one in enumerate(chosen, start=1):
         try:
             with _steps(f"study {one}, {number} of {len(chosen)}") as progress:
                 reports.append(carry_out(one, Settings(data, quick, seed), out, progress))
         except (OSError, ValueError) as problem:
-            fail(f"study {one}: {problem}")
+            # One damaged data set does not keep the other studies from running.
+            failed.append(f"study {one}: {problem}")
+            continue
         if not as_json:
             _show_findings(reports[-1])
-    if as_json:
+    if as_json and reports:
         print_json({"studies": reports})
+    if failed:
+        fail("; ".join(failed))
 
 
 @app.command(

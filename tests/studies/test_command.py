@@ -124,6 +124,20 @@ def test_a_damaged_file_of_data_is_a_failure_that_names_it(tmp_path: Path, study
         assert "damaged, or not the data set" in result.stderr
 
 
+def test_one_damaged_data_set_does_not_keep_the_other_studies_from_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulators.studies.NAMES", ("hypothesis", "policies"))
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "responses.csv").write_bytes(b"\0\1\2")
+    arguments = ["study", "all", "--quick", "--data", str(data), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 1
+    assert "study hypothesis" in result.stderr
+    assert (tmp_path / "out" / "policies.md").exists()
+
+
 @pytest.mark.parametrize(("module", "package"), [("matplotlib", "matplotlib"), ("sklearn", "scikit-learn")])
 def test_without_its_libraries_a_study_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
