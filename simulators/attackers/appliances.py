@@ -219,4 +219,6 @@ def _note(alike: Sequence[Released], skills: Mapping[str, Skill], found: Mapping
     return f"{which}: told beyond chance {told or 'nothing'}; not told {hidden or 'nothing'}"
 
 
-ATTACK = Attack("disaggregation", "Which appliances run, for someone who has labelled homes", learn)
+ATTACK = Attack(
+    "disaggregation", "Which appliances run, for someone who has labelled homes", learn, ("known", "unit")
+)
