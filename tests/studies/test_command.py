@@ -150,7 +150,10 @@ def test_an_attack_tells_what_it_learnt_as_a_table_or_as_data(tmp_path: Path) ->
         "releases": 5 * 14 * 48,
         "households": 5,
         "groups": 0,
+        "spent": 0,
+        "coarse": 0,
         "repeated": 0,
+        "of_another_slot_length": 0,
         "other_lines": 1,
     }
     assert [row["household"] for row in report["learnt"]] == list(HOMES.ids)
