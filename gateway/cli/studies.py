@@ -73,16 +73,12 @@ def attack(
         typer.Argument(
             help="What a receiver recorded: topic, space, payload on each line, as by "
             "mosquitto_sub -F '%t %p' -t 'noiseless/#'.",
-            exists=True,
-            dir_okay=False,
         ),
     ],
     known: Annotated[
         Path | None,
         typer.Option(
             help="What the attacker knows: CSV, a time and a column per home (or a home and its appliances).",
-            exists=True,
-            dir_okay=False,
         ),
     ] = None,
     unit: Annotated[
@@ -101,6 +97,9 @@ def attack(
     if name not in ATTACKS:
         raise typer.BadParameter(f"{name!r} is none of {', '.join(ATTACKS)}", param_hint="NAME")
     _refuse_unused(ATTACKS[name], known=known, unit=unit, config=config)
+    for path, hint in ((recording, "RECORDING"), (known, "--known")):
+        if path is not None and (not path.exists() or path.is_dir()):
+            raise typer.BadParameter(f"{str(path)!r}: no such file", param_hint=hint)
     loaded = (
         None if config is None else loaded_config(config, as_json=as_json, read=partial(load, studies=True))
     )

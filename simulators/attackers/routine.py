@@ -85,7 +85,10 @@ def learn(recording: Recording, options: Options) -> Learnt:  # noqa: ARG001 - h
         raise AttackError(_reason(recording))
     notes = _notes(rows, len(recording.households) - len(rows))
     if partly:
-        notes.append(f"{partly} households were told for part of the day only, and are judged by that part")
+        notes.append(
+            f"{partly} households were told for part of the day only, and are judged by that part:"
+            " a stretch may go on where it ends"
+        )
     return Learnt(_COLUMNS, rows, notes)
 
 

@@ -78,6 +78,7 @@ def test_a_file_without_appliances_or_of_longer_intervals_is_refused(tmp_path: P
             appliances.learn(recording, Options(tmp_path / name, "W"))
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_slots_on_are_reckoned_from_what_was_told_and_the_spent_ones_are_said(tmp_path: Path) -> None:
     """A budget that is spent while the boiler runs repeats its level, which must not count as a boiler that runs."""
     boiler = (np.random.default_rng(2).random(12 * 48) < 0.1).astype(np.int64)

@@ -184,7 +184,7 @@ def test_an_attack_that_is_not_understood_is_usage_and_lists_the_attacks(tmp_pat
     assert all(name in result.stderr for name in ATTACKS)
     missing = CliRunner().invoke(app, ["attack", "routine", str(tmp_path / "none")], catch_exceptions=False)
     assert missing.exit_code == 2
-    assert "not exist" in missing.stderr
+    assert "RECORDING" in missing.stderr
 
 
 @pytest.mark.parametrize(
