@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -15,6 +15,11 @@ from rich.text import Text
 from gateway.checking import load
 from gateway.cli.terminal import Json, app, console, errors, fail, loaded_config, needs, print_json
 from gateway.policy import document_of
+from gateway.roll import pseudonyms_of
+
+if TYPE_CHECKING:
+    from gateway.config import Config
+    from simulators.attackers.attack import Attack
 
 
 @app.command(epilog="Example: noiseless study membership --quick --out results")
@@ -77,10 +82,13 @@ def attack(
     known: Annotated[
         Path | None,
         typer.Option(
-            help="What the attacker knows: CSV, a time and a column per home (or a home and its appliances)."
+            help="What the attacker knows: CSV, a time and a column per home (or a home and its appliances).",
         ),
     ] = None,
-    unit: Annotated[str, typer.Option(help="Of its numbers: Wh or kWh, or W for mean power.")] = "Wh",
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Of its numbers: Wh or kWh, or W for mean power.", show_default="Wh"),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="The gateway's configuration, to tell how often he is right.")
     ] = None,
@@ -88,19 +96,48 @@ def attack(
 ) -> None:
     """Attack your own releases: what someone who receives them can still learn."""
     from simulators.attackers.attack import AttackError, Options
-    from simulators.attackers.registry import ATTACKS, carry_out, members_of, show_learnt
+    from simulators.attackers.registry import ATTACKS, carry_out, show_learnt
 
     if name not in ATTACKS:
         raise typer.BadParameter(f"{name!r} is none of {', '.join(ATTACKS)}", param_hint="NAME")
+    _refuse_unused(ATTACKS[name], known=known, unit=unit, config=config)
+    for path, hint in ((recording, "RECORDING"), (known, "--known")):
+        if path is not None and (not path.exists() or path.is_dir()):
+            raise typer.BadParameter(f"{str(path)!r}: no such file", param_hint=hint)
     loaded = (
         None if config is None else loaded_config(config, as_json=as_json, read=partial(load, studies=True))
     )
-    members = {} if loaded is None else members_of(document_of(loaded))
+    truth = {} if loaded is None else _truth(loaded)
     try:
-        report = carry_out(name, recording, Options(known, unit, members))
+        report = carry_out(name, recording, Options(known, unit or "Wh", **truth))
     except (AttackError, OSError) as problem:
         fail(f"attack {name}: {problem}")
     print_json(report) if as_json else show_learnt(console, report)
+
+
+def _refuse_unused(chosen: Attack, **given: object) -> None:
+    """Refuse, as usage, an option that the attack does not look at, and a unit of nothing or of no kind."""
+    from simulators.attackers.known import UNITS
+
+    for option in (option for option, value in given.items() if value is not None):
+        if option not in chosen.uses:
+            raise typer.BadParameter(f"{chosen.name} does not use it", param_hint=f"--{option}")
+    if given["unit"] is None:
+        return
+    if given["unit"] not in UNITS:
+        raise typer.BadParameter(f"{given['unit']!r} is none of {', '.join(UNITS)}", param_hint="--unit")
+    if given["known"] is None:
+        raise typer.BadParameter("it is of the numbers of --known, which is not given", param_hint="--unit")
+
+
+def _truth(config: Config) -> dict[str, Any]:
+    """Return what tells how often an attacker is right: the members of groups, and who is behind a topic when."""
+    from simulators.attackers.registry import members_of
+
+    own = {household.id: household.id for household in config.household}
+    # Topics begin at few times: those of one period with the same slot.
+    homes_at = cache(lambda time_ms: pseudonyms_of(config, time_ms) or own)
+    return {"members": members_of(document_of(config)), "homes_at": homes_at}
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def learn(recording: Recording, options: Options) -> Learnt:
     rows: list[tuple[object, ...]] = []
     notes: list[str] = []
     for alike in _by_codebook(recording):
-        labelled = _labelled(alike[0].minutes, options)
+        labelled = _labelled(alike[0].minutes, options, recording)
         book = _codebook(alike)
         skills = {} if book is None else dict(_skills(labelled, book))
         found = {name: skill for name, skill in skills.items() if skill.at_least > skill.chance}
@@ -84,6 +84,12 @@ def learn(recording: Recording, options: Options) -> Learnt:
             rows += _told(released, found, labelled.a_day)
     if not rows:
         raise AttackError("no household was recorded for a whole day")
+    spent = [int(one.spent.sum()) for one in recording.households.values() if one.spent.any()]
+    if spent:
+        notes.append(
+            f"{sum(spent):,} releases of {len(spent)} households tell nothing, their budget was spent:"
+            " slots a day on are reckoned from the others"
+        )
     notes.append(
         "F-score: 1 finds every slot in which an appliance runs and no other; measured on labelled homes that were"
         " kept out of the training, as if the homes recorded were like them; by chance: always saying on"
@@ -109,10 +115,10 @@ def _codebook(alike: Sequence[Released]) -> Codebook | None:
     return on_levels(int(levels[0]), int(levels[-1]), levels, Rounding(alike[0].rounding))
 
 
-def _labelled(minutes: float, options: Options) -> Labelled:
+def _labelled(minutes: float, options: Options, recording: Recording) -> Labelled:
     if minutes != int(minutes) or DAY_MINUTES % int(minutes):
         raise AttackError(f"slots of {minutes:g} minutes do not divide a day")
-    return _simulated(int(minutes)) if options.known is None else _metered(int(minutes), options)
+    return _simulated(int(minutes)) if options.known is None else _metered(int(minutes), options, recording)
 
 
 def _simulated(minutes: int) -> Labelled:
@@ -137,7 +143,7 @@ def _slots(series: IntArray | BoolArray, minutes: int) -> IntArray | BoolArray:
     return series.reshape(len(series), -1, minutes)
 
 
-def _metered(minutes: int, options: Options) -> Labelled:
+def _metered(minutes: int, options: Options, recording: Recording) -> Labelled:
     """Read a home's total, and its appliances, from the columns of a CSV; a total of 0 was not recorded."""
     assert options.known is not None
     known = read_known(options.known, options.unit)
@@ -145,6 +151,11 @@ def _metered(minutes: int, options: Options) -> Labelled:
         raise AttackError(
             f"{options.known}: the first column is the home, the others are appliances, and their interval divides"
             f" the slots of {minutes} minutes"
+        )
+    if any(column in recording.households for column in known.homes[1:]):
+        raise AttackError(
+            f"{options.known}: its columns are households of the recording; give one metered home, its power first"
+            " and then a column per appliance"
         )
     slot = known.start_ms // (minutes * _MS_PER_MINUTE)
     place, count = slot - slot[0], int(slot[-1] - slot[0]) + 1
@@ -192,22 +203,25 @@ def _told(released: Released, found: Mapping[str, Skill], a_day: int) -> Iterato
     if not found:
         yield released.name, None, None, None, None, None
         return
-    seen = _laid_out(released)
+    told = np.isfinite(released.value_w) & ~released.spent
+    if not told.any():
+        yield released.name, None, None, None, None, None
+        return
+    seen, place = _laid_out(released, told)
     for name, skill in sorted(found.items(), key=lambda pair: -pair[1].f_score):
-        rate = float(skill.classifier.says(seen).mean()) * a_day
+        rate = float(skill.classifier.says(seen)[place].mean()) * a_day
         sure = (round(number, 2) for number in skill[1:])
         yield released.name, name, round(rate, 2), *sure
 
 
-def _laid_out(released: Released) -> FloatArray:
-    """Return the values of all slots from first to last; what was not told repeats the value before."""
+def _laid_out(released: Released, told: BoolArray) -> tuple[FloatArray, IntArray]:
+    """Return the values of all slots from first to last, and which were told; the others repeat the one before."""
     step = round(released.minutes * _MS_PER_MINUTE)
-    place = (released.start_ms - released.start_ms[0]) // step
-    told = np.isfinite(released.value_w) & ~released.spent
+    start_ms, values = released.start_ms[told], released.value_w[told]
+    place = (start_ms - start_ms[0]) // step
     latest = np.zeros(int(place[-1]) + 1, np.int64)
-    latest[place[told]] = np.flatnonzero(told)
-    values = released.value_w[np.maximum.accumulate(latest)]
-    return np.where(np.isfinite(values), values, np.nanmin(released.value_w))
+    latest[place] = np.arange(len(place))
+    return values[np.maximum.accumulate(latest)], place
 
 
 def _note(alike: Sequence[Released], skills: Mapping[str, Skill], found: Mapping[str, Skill]) -> str:
@@ -219,4 +233,6 @@ def _note(alike: Sequence[Released], skills: Mapping[str, Skill], found: Mapping
     return f"{which}: told beyond chance {told or 'nothing'}; not told {hidden or 'nothing'}"
 
 
-ATTACK = Attack("disaggregation", "Which appliances run, for someone who has labelled homes", learn)
+ATTACK = Attack(
+    "disaggregation", "Which appliances run, for someone who has labelled homes", learn, ("known", "unit")
+)

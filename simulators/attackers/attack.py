@@ -22,12 +22,15 @@ class Options:
         known: a CSV of consumption that he is assumed to know; None for nothing.
         unit: of its numbers: Wh or kWh, or W for mean power.
         members: the public roll, for telling how often he is right: households by group; empty if unknown.
+        homes_at: of a time (ms UTC), the households by the names that their topics have then; None if unknown, and
+            topics are taken to have the households' own names.
 
     """
 
     known: Path | None = None
     unit: str = "Wh"
     members: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    homes_at: Callable[[int], Mapping[str, str]] | None = None
 
 
 class Learnt(NamedTuple):
@@ -52,9 +55,11 @@ class Attack(NamedTuple):
         name: on the command line.
         title: what it asks, in one line.
         learn: does it; raises :class:`AttackError` where it lacks something.
+        uses: the options of the command that it looks at.
 
     """
 
     name: str
     title: str
     learn: Callable[[Recording, Options], Learnt]
+    uses: tuple[str, ...] = ()

@@ -21,6 +21,8 @@ _OPENERS: dict[str, Callable[..., IO[str]]] = {".xz": lzma.open, ".gz": gzip.ope
 _WH_PER = {"Wh": 1.0, "kWh": 1_000.0}
 _WATT = "W"
 _MS_PER_MINUTE, _MINUTES_PER_HOUR = 60_000, 60
+UNITS = (*_WH_PER, _WATT)
+"""What the numbers may be in."""
 _FORM = "give a CSV with a header, a time column, and a column of energies per home"
 
 
@@ -49,7 +51,7 @@ def read_known(path: Path, unit: str) -> Known:
         AttackError: it cannot be read, or is not such a file.
 
     """
-    if unit not in {*_WH_PER, _WATT}:
+    if unit not in UNITS:
         raise AttackError(f"unit {unit!r}: write Wh or kWh, or W for mean power")
     try:
         with _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8", newline="") as file:

@@ -9,19 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gateway.privacy import IntArray
+from gateway.privacy import IntArray, Rounding
 
 FloatArray = npt.NDArray[np.float64]
 
 _LINE = re.compile(rb"(?:.*/)?(household|group)/([^/]+?) (\{.*\})\s*")
 _MS = 1_000
+_MOST = 1 << 32  # levels, and members: beyond what a gateway releases
+_MOST_MINUTES = 7 * 24 * 60
+_MOST_W = 1e12
+_FIRST, _END = datetime(2000, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
 class _Message(msgspec.Struct):
@@ -36,6 +41,7 @@ class _Message(msgspec.Struct):
     query: str = ""
     codebook: str = ""
     rounding: str = "nearest"
+    coarse: bool = False
 
 
 _DECODER = msgspec.json.Decoder(_Message)
@@ -56,8 +62,9 @@ class Released:
         spent: (t,) whether the budget was spent, so that the release tells nothing.
         members: how many homes it speaks of.
         query: "sum" or "mean" of a group, "" of a household.
-        codebook: the hash of its codebook, in the last release.
+        codebook: the hash of its codebook, in the last release that is not coarse.
         rounding: of that codebook.
+        coarse: how many releases had merged cells, since the budget was nearly spent.
 
     """
 
@@ -73,6 +80,7 @@ class Released:
     query: str
     codebook: str = ""
     rounding: str = "nearest"
+    coarse: int = 0
 
     @property
     def per_home_w(self) -> FloatArray:
@@ -89,6 +97,7 @@ class Recording:
         groups: their releases, by name.
         releases: releases that were read, each slot of a topic once.
         repeated: further lines of a slot that is there already; the first one counts.
+        other_length: releases of a topic whose slots are not as long as most of it; left out.
         other: lines that are no release.
 
     """
@@ -98,6 +107,17 @@ class Recording:
     releases: int = 0
     repeated: int = 0
     other: int = 0
+    other_length: int = 0
+
+    @property
+    def spent(self) -> int:
+        """Releases that tell nothing, since the budget was spent."""
+        return sum(int(one.spent.sum()) for one in (*self.households.values(), *self.groups.values()))
+
+    @property
+    def coarse(self) -> int:
+        """Releases of merged cells."""
+        return sum(one.coarse for one in (*self.households.values(), *self.groups.values()))
 
 
 def read_recording(path: Path) -> Recording:
@@ -113,7 +133,7 @@ def read_recording(path: Path) -> Recording:
 
 def parse(lines: Iterable[bytes]) -> Recording:
     """Return the releases of lines of topic, space, payload."""
-    found: dict[tuple[str, str], dict[int, _Message]] = {}
+    found: dict[tuple[str, str], dict[float, dict[int, _Message]]] = {}
     repeated = other = 0
     for line in lines:
         release = _release_in(line)
@@ -121,17 +141,21 @@ def parse(lines: Iterable[bytes]) -> Recording:
             other += 1
             continue
         topic, start_ms, message = release
-        if start_ms in found.setdefault(topic, {}):
+        slots = found.setdefault(topic, {}).setdefault(message.minutes, {})
+        if start_ms in slots:
             repeated += 1
         else:
-            found[topic][start_ms] = message
-    series = [_series(kind, name, messages) for (kind, name), messages in found.items()]
+            slots[start_ms] = message
+    series = [_series(kind, name, max(of.values(), key=len)) for (kind, name), of in found.items()]
+    read = sum(len(slots) for of in found.values() for slots in of.values())
+    releases = sum(len(one.start_ms) for one in series)
     return Recording(
         households={one.name: one for one in series if one.kind == "household"},
         groups={one.name: one for one in series if one.kind == "group"},
-        releases=sum(len(one.start_ms) for one in series),
+        releases=releases,
         repeated=repeated,
         other=other,
+        other_length=read - releases,
     )
 
 
@@ -144,14 +168,27 @@ def _release_in(line: bytes) -> tuple[tuple[str, str], int, _Message] | None:
         topic = (matched[1].decode(), matched[2].decode())
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    if message.slot.tzinfo is None or message.minutes <= 0 or min(message.levels, message.members) < 1:
+    if not _is_possible(message):
         return None
     return topic, round(message.slot.timestamp() * _MS), message
 
 
+def _is_possible(message: _Message) -> bool:
+    """Tell whether a gateway could have released it."""
+    return (
+        message.slot.tzinfo is not None
+        and _FIRST <= message.slot < _END
+        and 0 < message.minutes <= _MOST_MINUTES
+        and 0 <= message.symbol < message.levels <= _MOST
+        and 1 <= message.members <= _MOST
+        and (message.value_w is None or (isfinite(message.value_w) and abs(message.value_w) <= _MOST_W))
+        and message.rounding in set(Rounding)
+    )
+
+
 def _series(kind: str, name: str, messages: dict[int, _Message]) -> Released:
     ordered = [messages[start_ms] for start_ms in sorted(messages)]
-    last = ordered[-1]
+    last = next((one for one in reversed(ordered) if not one.coarse), ordered[-1])
     return Released(
         kind=kind,
         name=name,
@@ -165,4 +202,5 @@ def _series(kind: str, name: str, messages: dict[int, _Message]) -> Released:
         query=last.query,
         codebook=last.codebook,
         rounding=last.rounding,
+        coarse=sum(one.coarse for one in ordered),
     )

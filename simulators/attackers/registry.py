@@ -14,7 +14,7 @@ from gateway.policy import PolicyDocument
 from gateway.tables import cell, table
 from simulators.attackers import appliances, membership, quiet, routine
 from simulators.attackers.attack import Attack, Options
-from simulators.attackers.recording import read_recording
+from simulators.attackers.recording import Recording, read_recording
 
 _SHOWN = 30
 
@@ -42,12 +42,23 @@ def carry_out(name: str, path: Path, options: Options) -> dict[str, Any]:
             "releases": recording.releases,
             "households": len(recording.households),
             "groups": len(recording.groups),
+            "spent": recording.spent,
+            "coarse": recording.coarse,
             "repeated": recording.repeated,
+            "of_another_slot_length": recording.other_length,
             "other_lines": recording.other,
         },
         "learnt": [dict(zip(learnt.columns, row, strict=True)) for row in learnt.rows],
-        "notes": list(learnt.notes),
+        "notes": [*learnt.notes, *_left_out(recording)],
     }
+
+
+def _left_out(recording: Recording) -> list[str]:
+    if not recording.other_length:
+        return []
+    return [
+        f"{recording.other_length:,} releases are of slots that are not as long as most of their topic's: left out"
+    ]
 
 
 def members_of(document: PolicyDocument) -> dict[str, frozenset[str]]:

@@ -1,5 +1,6 @@
 """Which appliances run, from a recording and labelled homes: found with many levels, nothing with one."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -75,6 +76,43 @@ def test_a_file_without_appliances_or_of_longer_intervals_is_refused(tmp_path: P
         (tmp_path / name).write_text(text)
         with pytest.raises(AttackError, match="the others are appliances"):
             appliances.learn(recording, Options(tmp_path / name, "W"))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_slots_on_are_reckoned_from_what_was_told_and_the_spent_ones_are_said(tmp_path: Path) -> None:
+    """A budget that is spent while the boiler runs repeats its level, which must not count as a boiler that runs."""
+    boiler = (np.random.default_rng(2).random(12 * 48) < 0.1).astype(np.int64)
+    options = Options(labels(tmp_path / "labelled.csv", 12, boiler), "W")
+    lines = (
+        recorded(tmp_path / "r.txt", HOMES, 7, {"levels": 8, "range": ["0 W", "4 kW"]})
+        .read_bytes()
+        .splitlines()
+    )
+    recording = parse(lines)
+    first, second, third = recording.households.values()
+    half_hour = first.start_ms % 86_400_000 // 1_800_000
+    before_noon, noon = half_hour == 23, (half_hour == 24) | (half_hour == 25)
+    held = replace(first, value_w=np.where(before_noon, 3_250.0, 250.0), spent=noon)
+    nothing = replace(third, value_w=np.full_like(third.value_w, np.nan))
+    homes = {
+        "held": replace(held, name="held"),
+        second.name: second,
+        "nothing": replace(nothing, name="nothing"),
+    }
+    learnt = appliances.learn(replace(recording, households=homes), options)
+    rate = {row[0]: row[2] for row in learnt.rows}
+    assert rate["held"] == pytest.approx(48 / 46, abs=0.006)  # one told slot of 46
+    assert rate["nothing"] is None
+    assert any(f"{noon.sum()} releases of 1 households tell nothing" in note for note in learnt.notes)
+
+
+def test_a_file_of_the_recordings_households_is_no_metered_home(tmp_path: Path) -> None:
+    recording = read_recording(recorded(tmp_path / "recording.txt", HOMES, 2, {"levels": 4}))
+    (tmp_path / "homes.csv").write_text(
+        f"time,{','.join(HOMES.ids)}\n2026-01-05T00:00,1,2,3\n2026-01-05T00:30,1,2,3\n"
+    )
+    with pytest.raises(AttackError, match="columns are households of the recording"):
+        appliances.learn(recording, Options(tmp_path / "homes.csv", "W"))
 
 
 def test_less_than_a_day_is_refused() -> None:

@@ -1,24 +1,28 @@
 """Three adversaries who say which home is in a group, and what they make of a recording."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from recordings import START, half_hours_mw, recorded
+from recordings import SLOT_MS, START, START_MS, half_hours_mw, recorded
 
 from gateway.privacy import IntArray
+from gateway.pseudonyms import PseudonymKey, Pseudonyms
 from simulators.attackers.attack import AttackError, Learnt, Options
 from simulators.attackers.membership import (
     ADVERSARIES,
     advantage,
+    chance_deviation,
     common_peaks,
     correlation,
     learn,
     names_second,
     squared_error,
 )
-from simulators.attackers.recording import read_recording
-from simulators.households import Households
+from simulators.attackers.recording import Recording, parse, read_recording
+from simulators.households import DAY_MS, Households
 
 RNG = np.random.default_rng(5)
 HOMES = Households.draw(12, seed=3)
@@ -75,7 +79,14 @@ def test_the_better_fit_is_named_and_a_tie_is_the_coins() -> None:
 def test_the_advantage_is_counted_over_all_pairs_and_ties_count_half() -> None:
     members, others = RNG.integers(0, 5, 7).astype(float), RNG.integers(0, 5, 9).astype(float)
     right = sum((m > o) + (m == o) / 2 for m in members for o in others) / 63
-    assert advantage(members, others) == pytest.approx(abs(2 * right - 1))
+    assert advantage(members, others) == pytest.approx(2 * right - 1)
+
+
+@pytest.mark.parametrize(("members", "others"), [(2, 5), (4, 30)])
+def test_chance_spreads_the_advantage_of_useless_scores_as_told(members: int, others: int) -> None:
+    games = [advantage(RNG.random(members), RNG.random(others)) for _ in range(4_000)]
+    assert np.mean(games) == pytest.approx(0, abs=0.04)
+    assert np.std(games) == pytest.approx(chance_deviation(members, others), rel=0.06)
 
 
 def known(path: Path, power_mw: IntArray, names: tuple[str, ...] = HOMES.ids) -> Path:
@@ -120,6 +131,7 @@ def test_with_many_levels_the_members_of_a_group_are_told_from_others(tmp_path: 
 def test_two_cells_that_a_group_never_leaves_tell_nothing(tmp_path: Path) -> None:
     found = rows_of(learnt(tmp_path, 2), "group")
     assert found["correlation"]["advantage"] == 0
+    assert found["correlation"]["± by chance"] == pytest.approx(2 * np.sqrt(13 / (12 * 4 * 8)), abs=1e-4)
     assert found["common peaks"]["advantage"] == 0
 
 
@@ -170,3 +182,63 @@ def test_the_unit_scales_what_is_known(tmp_path: Path) -> None:
     in_wh = learnt(tmp_path, 256)
     path = known(tmp_path / "kwh.csv", half_hours_mw(HOMES, DAYS) / 1_000)
     assert learnt(tmp_path, 256, known=path, unit="kWh").rows == in_wh.rows
+
+
+def test_a_single_member_has_no_advantage_since_chance_alone_makes_one(tmp_path: Path) -> None:
+    group = {"name": "feeder", "members": [HOMES.ids[0]], "levels": 8}
+    recording = recorded(tmp_path / "r.txt", HOMES, 1, {"levels": 2}, groups=[group])
+    options = Options(
+        known(tmp_path / "known.csv", half_hours_mw(HOMES, 1)), members={"feeder": frozenset(HOMES.ids[:1])}
+    )
+    row = rows_of(learn(read_recording(recording), options), "group")["correlation"]
+    assert row["right"] in {0, 1}
+    assert (row["advantage"], row["± by chance"]) == (None, None)
+
+
+def test_a_roll_whose_group_has_other_members_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AttackError, match="feeder has 3 members in the configuration and 4 in the recording"):
+        learnt(tmp_path, 4, 1, members={"feeder": frozenset(HOMES.ids[:3])})
+
+
+def pseudonymous(folder: Path) -> tuple[Recording, Options, Callable[[int], dict[str, str]]]:
+    """Record six days, of which a pseudonym lasts two, and return them with what the attacker and the operator know."""
+    names = Pseudonyms(PseudonymKey.of(b"a key that is long enough"), 2 * DAY_MS)
+    lines = []
+    path = recorded(folder / "r.txt", HOMES, 6, {"levels": 16, "range": ["0 W", "4 kW"]})
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        slot, home = divmod(number, len(HOMES.ids))
+        pseudonym = names.of(START_MS + slot * SLOT_MS, HOMES.ids)[home]
+        lines.append(line.replace(HOMES.ids[home].encode(), pseudonym.encode(), 1))
+    options = Options(known(folder / "known.csv", half_hours_mw(HOMES, 6)))
+    return (
+        parse(lines),
+        options,
+        lambda time_ms: dict(zip(names.of(time_ms, HOMES.ids), HOMES.ids, strict=True)),
+    )
+
+
+def test_pseudonyms_are_resolved_for_each_period_to_tell_who_is_right(tmp_path: Path) -> None:
+    recording, options, homes_at = pseudonymous(tmp_path)
+    periods = len({start_ms // (2 * DAY_MS) for start_ms in range(START_MS, START_MS + 6 * DAY_MS, SLOT_MS)})
+    assert len(recording.households) == periods * len(HOMES.ids)
+    found = learn(recording, replace(options, homes_at=homes_at))
+    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    mine = [row for row in rows if row["adversary"] == "correlation"]
+    for row in mine:
+        start_ms = int(recording.households[str(row["name"])].start_ms[0])
+        assert row["right"] == (row["named"] == [homes_at(start_ms)[str(row["name"])]])
+    right = sum(row["right"] == 1 for row in mine)
+    assert right > 0.9 * len(mine)
+    assert any(f"correlation names the home behind {right} of {len(mine)}" in note for note in found.notes)
+    assert any("correlation gives" in note and "links the periods" in note for note in found.notes)
+
+
+def test_without_the_pseudonyms_key_it_is_not_known_who_is_right(tmp_path: Path) -> None:
+    recording, options, _ = pseudonymous(tmp_path)
+    found = learn(recording, options)
+    assert any("not known who is right: give --config" in note for note in found.notes)
+    assert not any(" of 0 " in note for note in found.notes)
+
+
+def test_households_of_the_same_time_given_the_same_home_link_no_periods(tmp_path: Path) -> None:
+    assert not any("links the periods" in note for note in learnt(tmp_path, 4).notes)

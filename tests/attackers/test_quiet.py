@@ -1,5 +1,6 @@
 """Days on which nobody seems to be home: found where they are, told from chance, named by date."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,32 @@ def test_homes_without_any_quiet_day_are_rarely_taken_for_away() -> None:
     """At most 5 % by the promise; of 40 homes more than six would be four standard deviations."""
     chances = [float(str(row_of(home(lived(28)))["chance of as many"])) for _ in range(40)]
     assert sum(chance <= 0.05 for chance in chances) <= 6
+
+
+def test_at_chance_level_no_day_is_named() -> None:
+    found = [row_of(home(lived(28))) for _ in range(40)]
+    chance = [row for row in found if float(str(row["chance of as many"])) > 0.05]
+    assert any(row["quiet days"] for row in chance)
+    assert all(row["quiet on"] == [] for row in chance)
+
+
+def test_where_the_budget_is_spent_every_evening_the_told_hours_show_who_is_away() -> None:
+    values = lived(28)
+    values[9:13] = values[20] = 100
+    day = home(values)
+    learnt = learn(
+        Recording(households={"h": replace(day, spent=day.start_ms % 86_400_000 >= 18 * 3_600_000)}),
+        Options(),
+    )
+    assert learnt.rows[0][1:3] == (28, 5)
+    assert any("part of the day" in note for note in learnt.notes)
+
+
+def test_where_hardly_an_hour_is_told_the_budget_is_the_reason() -> None:
+    day = home(lived(28))
+    spent = day.start_ms % 86_400_000 >= 3_600_000
+    with pytest.raises(AttackError, match="budget was spent"):
+        learn(Recording(households={"h": replace(day, spent=spent)}), Options())
 
 
 def test_a_constant_tells_nothing() -> None:

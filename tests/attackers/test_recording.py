@@ -81,6 +81,22 @@ def test_lines_that_are_no_release_are_counted_and_left_out() -> None:
         LINE.replace(b'"value_w":15', b'"value_w":NaN'),
         LINE.partition(b" ")[2],
     ]
+    for sound, absurd in (
+        ('"symbol":1', '"symbol":4'),
+        ('"symbol":1', '"symbol":-1'),
+        ('"symbol":1', '"symbol":9223372036854775808'),
+        ('"levels":4', '"levels":99999999999999999999'),
+        ('"value_w":15', '"value_w":1e400'),
+        ('"value_w":15', '"value_w":-2e12'),
+        ('"minutes":30', '"minutes":-30'),
+        ('"minutes":30', '"minutes":10081'),
+        ("2026-01-05T", "1999-12-31T"),
+        ("2026-01-05T", "2100-01-01T"),
+        ('"levels":4', '"levels":4,"rounding":"up"'),
+        ('"levels":4', '"levels":4,"members":1e30'),
+    ):
+        others.append(LINE.replace(sound.encode(), absurd.encode()))
+    assert LINE not in others
     recording = parse([*others, LINE])
     assert recording.other == len(others)
     assert recording.releases == 1
@@ -118,4 +134,27 @@ def test_a_release_without_a_reading_has_no_value() -> None:
 )
 def test_whatever_is_recorded_every_line_is_counted_once(lines: list[bytes]) -> None:
     recording = parse(lines)
-    assert recording.releases + recording.repeated + recording.other == len(lines)
+    counted = recording.releases + recording.repeated + recording.other + recording.other_length
+    assert counted == len(lines)
+
+
+def test_of_slots_of_several_lengths_the_most_frequent_is_kept_and_the_others_are_counted() -> None:
+    lines = [LINE.replace(b"T00:", b"T%02d:" % hour) for hour in range(5)]
+    lines += [LINE.replace(b"T00:", b"T%02d:" % hour).replace(b":30,", b":60,") for hour in range(4, 7)]
+    recording = parse(lines)
+    home = recording.households["h-1"]
+    assert (home.minutes, len(home.start_ms)) == (30, 5)
+    assert (recording.releases, recording.other_length, recording.repeated) == (5, 3, 0)
+
+
+def test_spent_and_coarse_releases_are_counted_and_a_coarse_codebook_is_not_the_homes() -> None:
+    coarse = LINE.replace(b"3addca", b"0c0a5e").replace(b"}", b',"coarse":true}')
+    lines = [
+        LINE,
+        coarse.replace(b"T00:", b"T01:"),
+        LINE.replace(b"}", b',"spent":true}').replace(b"T00:", b"T02:"),
+    ]
+    lines.append(coarse.replace(b"T00:", b"T03:"))
+    recording = parse(lines)
+    assert (recording.releases, recording.spent, recording.coarse) == (4, 1, 2)
+    assert recording.households["h-1"].codebook == "3addca"

@@ -1,5 +1,6 @@
 """The day of a home, from its releases alone: found where it is there, and not where it is not."""
 
+from dataclasses import replace
 from math import log2
 from pathlib import Path
 
@@ -81,6 +82,32 @@ def test_entropy_is_right_in_the_mean_also_for_few_symbols() -> None:
 
 def lines_of(homes: Households, folder: Path, release: dict[str, object]) -> Recording:
     return read_recording(recorded(folder / "recording.txt", homes, 21, release))
+
+
+def spent_from(day: Released, hour: int) -> Released:
+    """Return a home's releases, of which those from an hour of each day on repeat the last that was told."""
+    return replace(day, spent=day.start_ms % 86_400_000 >= hour * 3_600_000)
+
+
+def test_where_the_budget_is_spent_every_afternoon_the_told_hours_show_the_morning() -> None:
+    assert routine_of(spent_from(home(lived(28)), 14)) == Routine(390, None, (510, 840))
+
+
+def test_of_a_morning_that_was_not_told_nobody_says_when_a_home_wakes() -> None:
+    day = home(lived(28))
+    hidden = (day.start_ms % 86_400_000 >= 6 * 3_600_000) & (day.start_ms % 86_400_000 < 8 * 3_600_000)
+    assert routine_of(replace(day, spent=hidden)) == Routine(None, 1_380, (510, 1_020))
+
+
+def test_less_than_a_quiet_stretch_a_day_tells_no_routine() -> None:
+    assert routine_of(spent_from(home(lived(28)), 3)) is None
+
+
+def test_a_part_of_the_day_is_said_and_nothing_told_at_all_is_the_budgets_fault() -> None:
+    part = learn(Recording(households={"h": spent_from(home(lived(28)), 14)}), Options())
+    assert any("1 households were told for part of the day only" in note for note in part.notes)
+    with pytest.raises(AttackError, match="budget was spent"):
+        learn(Recording(households={"h": spent_from(home(lived(28)), 0)}), Options())
 
 
 def woken(recording: Recording, homes: Households) -> IntArray:

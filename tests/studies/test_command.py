@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from gateways import NOISELESS, noiseless, toml
-from recordings import recorded, tables_of
+from recordings import START_MS, half_hours_mw, recorded, tables_of
 from typer.testing import CliRunner
 
+from gateway.checking import load
 from gateway.cli import app
+from gateway.roll import pseudonyms_of
 from simulators.attackers.registry import ATTACKS
 from simulators.households import Households
 from simulators.studies import NAMES, Settings
@@ -162,7 +164,10 @@ def test_an_attack_tells_what_it_learnt_as_a_table_or_as_data(tmp_path: Path) ->
         "releases": 5 * 14 * 48,
         "households": 5,
         "groups": 0,
+        "spent": 0,
+        "coarse": 0,
         "repeated": 0,
+        "of_another_slot_length": 0,
         "other_lines": 1,
     }
     assert [row["household"] for row in report["learnt"]] == list(HOMES.ids)
@@ -192,8 +197,56 @@ def test_an_attack_that_is_not_understood_is_usage_and_lists_the_attacks(tmp_pat
     assert result.exit_code == 2
     assert all(name in result.stderr for name in ATTACKS)
     missing = CliRunner().invoke(app, ["attack", "routine", str(tmp_path / "none")], catch_exceptions=False)
-    assert missing.exit_code == 1
-    assert "No such file" in missing.stderr
+    assert missing.exit_code == 2
+    assert "RECORDING" in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["routine", "RECORDING", "--known", "RECORDING"], "--known"),
+        (["occupancy", "RECORDING", "--config", "RECORDING"], "--config"),
+        (["routine", "RECORDING", "--unit", "Wh"], "--unit"),
+        (["disaggregation", "RECORDING", "--config", "RECORDING"], "--config"),
+        (["membership", "RECORDING", "--known", "RECORDING", "--unit", "J"], "--unit"),
+        (["disaggregation", "RECORDING", "--unit", "W"], "--unit"),
+        (["membership", "RECORDING", "--known", "NONE"], "--known"),
+    ],
+)
+def test_options_that_an_attack_does_not_use_or_cannot_are_usage(
+    tmp_path: Path, arguments: list[str], option: str
+) -> None:
+    recording = tmp_path / "recording.txt"
+    recording.touch()
+    paths = {"RECORDING": str(recording), "NONE": str(tmp_path / "none")}
+    result = CliRunner().invoke(app, ["attack", *(paths.get(word, word) for word in arguments)])
+    assert result.exit_code == 2
+    assert option in result.stderr
+
+
+def test_with_pseudonyms_the_configurations_key_tells_who_is_right(tmp_path: Path) -> None:
+    recording = recorded(tmp_path / "recording.txt", HOMES, 2, {"levels": 16, "range": ["0 W", "4 kW"]})
+    config, known = tmp_path / "noiseless.toml", tmp_path / "known.csv"
+    (tmp_path / "key").write_text("0123456789abcdef" * 4)
+    (tmp_path / "key").chmod(0o600)
+    tables = tables_of(HOMES.ids, {"levels": 16, "range": ["0 W", "4 kW"]})
+    config.write_text(toml(tables | {"output": {"pseudonyms": {"key_file": "key", "period": "30d"}}}))
+    of_topic = pseudonyms_of(load(config), START_MS)
+    lines = recording.read_bytes()
+    for pseudonym, home in of_topic.items():
+        lines = lines.replace(home.encode(), pseudonym.encode())
+    recording.write_bytes(lines)
+    watts = half_hours_mw(HOMES, 1).T / 1_000
+    rows = [
+        f"2026-01-05T{at // 2:02d}:{at % 2 * 30:02d},{','.join(map(str, w))}" for at, w in enumerate(watts)
+    ]
+    known.write_text("\n".join([",".join(("time", *HOMES.ids)), *rows]))
+    process = noiseless(
+        "attack", "membership", recording, "--known", known, "--unit", "W", "--config", config, "--json"
+    )
+    assert process.returncode == 0, process.stderr
+    for row in json.loads(process.stdout)["learnt"]:
+        assert row["right"] == int(row["named"] == [of_topic[row["name"]]])
 
 
 @pytest.mark.parametrize("name", ATTACKS)
