@@ -73,12 +73,15 @@ def _smooth(of: tuple[str, str], scores: Sequence[Score]) -> str:
         f"{fewer.f_score:.2f} to {more.f_score:.2f} from {_cells(fewer)} to {more.levels}"
         for fewer, more in falls
     )
-    said = f"{of[0]}, {of[1]}: more levels score less, by intervals that do not meet, in {len(falls)} of {len(steps)} steps"
+    said = (
+        f"{of[0]}, {of[1]}: more levels score less, by intervals that do not meet, in {len(falls)} of"
+        f" {len(steps)} steps"
+    )
     return f"{said}: {listed}." if falls else f"{said}."
 
 
 def _cells(score: Score) -> str:
-    return f"{score.levels} {score.codebook} cells ({score.rounding})"
+    return f"{score.levels} {score.codebook} levels ({score.rounding})"
 
 
 def _most_exposed(scores: Sequence[Score], home: str) -> str:
