@@ -26,6 +26,7 @@ _MOST_CLUSTERED = 5_000
 _NEIGHBOURS = 5
 _WIDTHS = (15, 60)
 _REST, _REST_STATES, _MOST_STATES = "rest of the home", 4, 3
+_TREES = 20
 
 
 def learnt_states(power_w: npt.ArrayLike, states: int, seed: int) -> FloatArray:
@@ -127,7 +128,9 @@ class WindowClassifier:
         self._threshold = threshold
 
     @classmethod
-    def trained(cls, released_w: npt.ArrayLike, on: BoolArray, known: BoolArray, seed: int) -> Self:
+    def trained(
+        cls, released_w: npt.ArrayLike, on: BoolArray, known: BoolArray, seed: int, *, trees: int = _TREES
+    ) -> Self:
         """Learn from releases of the codebook that is attacked, and what was on.
 
         The last quarter is kept to choose the probability from which "on" is said: that of the best F-score.
@@ -137,6 +140,7 @@ class WindowClassifier:
             on: (T,) whether it was on.
             known: (T,) whether that was recorded.
             seed: of every random choice.
+            trees: of the forest, 1 or more.
 
         """
         from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - an extra, and slow to load
@@ -147,7 +151,7 @@ class WindowClassifier:
         if len(np.unique(on[early])) == 1 or not on[late].any():
             return cls(None, 0.0)
         forest = RandomForestClassifier(
-            n_estimators=20, min_samples_leaf=5, max_features=0.5, max_samples=0.5, random_state=seed
+            n_estimators=trees, min_samples_leaf=5, max_features=0.5, max_samples=0.5, random_state=seed
         )
         forest.fit(features[early], on[early])
         return cls(forest, best_threshold(forest.predict_proba(features[late])[:, 1], on[late]))

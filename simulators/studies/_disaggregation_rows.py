@@ -10,7 +10,24 @@ OPTIMISATION, CLASSIFIER = "combinatorial optimisation", "trained classifier"
 
 
 class Score(NamedTuple):
-    """One row of the table of scores: an F-score with the 95 % interval of resampled days."""
+    """One row of the table of scores: an F-score, averaged over cuts between training and attack.
+
+    Attributes:
+        home: which home.
+        appliance: which appliance, or the mean of all.
+        attacker: who guessed.
+        codebook: uniform, fitted or unprotected.
+        rounding: of the codebook.
+        levels: of the codebook; None for unprotected readings.
+        epsilon_bits: log2 of them.
+        f_score: the mean over cuts.
+        f_low: lower end of the middle 95 % of what one attack scores, over cuts and resampled days.
+        f_high: its upper end.
+        cuts: how many cuts there were, each with an attacker of its own.
+        least: the lowest score of a cut.
+        most: the highest.
+
+    """
 
     home: str
     appliance: str
@@ -22,6 +39,21 @@ class Score(NamedTuple):
     f_score: float
     f_low: float
     f_high: float
+    cuts: int
+    least: float
+    most: float
+
+
+class Trial(NamedTuple):
+    """One row of the table of cuts: the mean F-score over appliances of one attacker, trained before one day."""
+
+    home: str
+    attacker: str
+    codebook: str
+    rounding: str
+    levels: int | None
+    first_attacked: str
+    f_score: float
 
 
 class Chance(NamedTuple):

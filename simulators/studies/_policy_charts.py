@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter, StrMethodFormatter
 
 from simulators.studies._charts import draw, labelled, panels, values
 from simulators.studies.study import Table
@@ -50,11 +52,11 @@ def draw_tradeoff(table: Table) -> Figure:
         gamma = values(table, "gamma", query=name)
         for panel, shown in ((axes[column], told), (axes[column + 2], errors)):
             for number, (key, label) in enumerate(shown.items()):
-                draw(panel, number, gamma, values(table, key, query=name), label)
+                _steps(panel, number, gamma, values(table, key, query=name), label)
         labelled(axes[column], "γ", "bits")
         axes[column + 2].set_ylim(min(values(table, "volume_bound_best", query=name)) / 4, 4)
         labelled(axes[column + 2], "γ", "worst error of the best estimate", "lower left")
-        axes[column + 2].set_yscale("log")
+        _plain_logarithm(axes[column + 2])
         axes[column].set_title(name, fontsize=9)
     return figure
 
@@ -64,10 +66,10 @@ def draw_heights(table: Table, wanted: float) -> Figure:
     figure, (axes,) = panels("Mean height of n people, 100 to 250 cm: radius of the top cell", 1)
     for number, people in enumerate((1, 2, 3)):
         gamma, radius = (values(table, column, people=people) for column in ("gamma", "top_cell_radius_cm"))
-        draw(axes, number, gamma, radius, f"n = {people}")
+        _steps(axes, number, gamma, radius, f"n = {people}")
     axes.axhline(wanted, color="0.6", linewidth=2, label=f"{wanted:g} cm")
     axes.axvline(22 / 75, color="0.0", linewidth=1, linestyle=(0, (1, 3)), label="γ = 22/75, as printed")
-    axes.set_yscale("log")
+    _plain_logarithm(axes)
     labelled(axes, "γ, 1/cm", "smallest ball around the inputs, cm")
     return figure
 
@@ -81,9 +83,25 @@ def draw_k_anonymity(table: Table) -> Figure:
         points = [values(table, column, release=name) for column in ("values", "maximin")]
         draw(axes, number, points[0], points[1], name)
     axes.set_xscale("log", base=2)
+    axes.set_xticks(sorted(set(values(table, "values"))))
+    axes.xaxis.set_major_formatter(ScalarFormatter())
     labelled(axes, "values that the record can have, m", "I*, bits")
     return figure
 
 
 def _names(table: Table) -> list[str]:
     return list(dict.fromkeys(str(row[0]) for row in table.rows))
+
+
+def _steps(axes: Axes, number: int, gamma: Sequence[float], y: Sequence[float], label: str) -> None:
+    """Draw a function of the number of cells, ⌈γ·width/2⌉: it jumps just after a γ, and is flat up to the next."""
+    draw(axes, number, gamma, y, label)
+    axes.get_lines()[-1].set_drawstyle("steps-pre")
+
+
+def _plain_logarithm(axes: Axes) -> None:
+    """Make the upright axis logarithmic, with plain numbers on it."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())

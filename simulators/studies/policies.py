@@ -167,6 +167,7 @@ def _findings(tables: Mapping[str, Table]) -> list[str]:
     return [
         *(_about_cells(tables["cells"], name) for name in QUERIES),
         *(_about_tradeoff(tables["tradeoff"], name) for name in QUERIES),
+        *(_about_bounds(tables["tradeoff"], name) for name in QUERIES),
         _about_heights(tables["heights"]),
         _about_k_anonymity(tables["kanonymity"]),
     ]
@@ -193,6 +194,25 @@ def _about_tradeoff(table: Table, name: str) -> str:
         f" estimate of both inputs is off by {ends('radius_worst')} at the vaguest answer (the largest volume alone"
         f" says {ends('volume_bound_worst')} or more) and by {ends('radius_best')} at the sharpest (the least"
         f" volume: {ends('volume_bound_best')})."
+    )
+
+
+def _about_bounds(table: Table, name: str) -> str:
+    """Say whether the balls keep to the bounds by volume, and where a bound rises with γ instead of falling."""
+    pairs = (("radius_worst", "volume_bound_worst", "II.1"), ("radius_best", "volume_bound_best", "II.2"))
+    gamma = values(table, "gamma", query=name)
+    held, courses = 0, []
+    for ball, bound, theorem in pairs:
+        radius, least = values(table, ball, query=name), values(table, bound, query=name)
+        held += sum(r >= b - 1e-9 for r, b in zip(radius, least, strict=True))
+        rises = [i for i in range(1, len(least)) if least[i] > least[i - 1] + 1e-9]
+        listed = ", ".join(
+            f"{least[i - 1]:.3f} at γ = {gamma[i - 1]:g} to {least[i]:.3f} at {gamma[i]:g}" for i in rises
+        )
+        courses.append(f"{theorem} " + (f"rises from {listed}" if rises else "never rises with γ"))
+    return (
+        f"`{name}`: no ball is smaller than its volume allows in {held} of {2 * len(gamma)} cases;"
+        f" {'; '.join(courses)}."
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from quick_studies import quick_run
 
 from simulators.studies import Result
-from simulators.studies._disaggregation_rows import CLASSIFIER, MEAN, OPTIMISATION, Chance, Score
+from simulators.studies._disaggregation_rows import CLASSIFIER, MEAN, OPTIMISATION, Chance, Score, Trial
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +22,11 @@ def scores(result: Result) -> list[Score]:
 
 
 @pytest.fixture(scope="module")
+def trials(result: Result) -> list[Trial]:
+    return [Trial(*row) for row in result.tables["cuts"].rows]  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
 def blind(result: Result) -> dict[tuple[str, str], float]:
     chances = [Chance(*row) for row in result.tables["chance"].rows]  # type: ignore[arg-type]
     return {(chance.home, chance.appliance): chance.always_on_f for chance in chances}
@@ -32,7 +37,11 @@ def test_one_level_leaves_blind_guesses(scores: list[Score], blind: dict[tuple[s
     at_zero = [score for score in scores if score.levels == 1 and score.appliance != MEAN]
     assert {score.attacker for score in at_zero} == {OPTIMISATION, CLASSIFIER}
     for score in at_zero:
-        assert score.f_score in (0, pytest.approx(blind[score.home, score.appliance]))
+        always = blind[score.home, score.appliance]
+        assert score.f_score <= always + 1e-9
+        assert score.least == 0 or score.f_score == pytest.approx(always), (
+            "never at some cut, or always on at all"
+        )
 
 
 def test_the_classifier_sees_no_less_with_more_levels_within_its_error(scores: list[Score]) -> None:
@@ -73,3 +82,28 @@ def test_findings_say_the_numbers_of_the_tables(result: Result, scores: list[Sco
         if score.levels is None and score.appliance == MEAN:
             expected = f"{score.home}, {score.attacker}: mean F-score {score.f_score:.2f} ({score.f_low:.2f}"
             assert expected in text
+
+
+def test_a_score_is_the_mean_over_cuts_of_attackers_trained_anew(
+    trials: list[Trial], scores: list[Score]
+) -> None:
+    assert len({trial.first_attacked for trial in trials}) == 2
+    for score in scores:
+        if score.appliance == MEAN:
+            of = (score.home, *score[2:6])
+            each = [trial.f_score for trial in trials if trial[:5] == of]
+            assert len(each) == score.cuts == 2
+            assert sum(each) / 2 == pytest.approx(score.f_score)
+            assert (min(each), max(each)) == (score.least, score.most)
+
+
+def test_a_codebook_is_said_to_beat_readings_only_if_its_whole_interval_does(
+    result: Result, scores: list[Score]
+) -> None:
+    for attacker in (OPTIMISATION, CLASSIFIER):
+        mine = [score for score in scores if (score.attacker, score.appliance) == (attacker, MEAN)]
+        raw = next(score for score in mine if score.levels is None)
+        above = [score for score in mine if score.f_low > raw.f_high]
+        expected = f"lies above that of the readings for {len(above)} of {len(mine) - 1} codebooks"
+        said = [finding for finding in result.findings if f"{attacker}: the interval" in finding]
+        assert [expected in finding for finding in said] == [True]

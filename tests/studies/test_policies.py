@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf, log2
+from math import inf, log2, pi
 
 import numpy as np
 import pytest
@@ -86,6 +86,16 @@ def test_no_ball_is_smaller_than_its_volume_allows(result: Result) -> None:
     table = result.tables["tradeoff"]
     for ball, bound in (("radius_worst", "volume_bound_worst"), ("radius_best", "volume_bound_best")):
         assert (np.array(values(table, ball)) >= np.array(values(table, bound)) - 1e-9).all()
+
+
+def test_three_bands_bound_the_worst_estimate_less_loosely_than_two(result: Result) -> None:
+    """The middle one of three has an area of 80/9, more than half the square, so II.1 rises; the finding says so."""
+    table = result.tables["tradeoff"]
+    two, three = (values(table, "volume_bound_worst", query=MEAN, cells=cells)[0] for cells in (2, 3))
+    assert [two, three] == pytest.approx([(8 / pi) ** 0.5, (80 / 9 / pi) ** 0.5])
+    said = [finding for finding in result.findings if "no ball is smaller" in finding]
+    assert f"II.1 rises from {two:.3f} at γ = 1 to {three:.3f} at 1.5;" in said[0]
+    assert "II.1 never rises with γ" in said[1]
 
 
 @pytest.mark.parametrize("query", [LINEAR, QUADRATIC])
