@@ -119,7 +119,7 @@ def _budgets(rows: Sequence[Row], source: str) -> Figure:
         axes.axhline(NEAR_ZERO, color="dimgray", linestyle="--", linewidth=1, label=f"{NEAR_ZERO}: near zero")
         _log2(axes)
         axes.set_title(about, fontsize=9)
-        _finished(axes, across)
+        _finished(axes, across, legend=axes is grid[0])
     return figure
 
 
