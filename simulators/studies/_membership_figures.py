@@ -16,11 +16,14 @@ from simulators.studies._membership_rows import (
     CONNECTION,
     DAILY,
     HALF_HOURLY,
+    NEAR_ZERO,
     OBSERVED,
     PAPER_POINTS,
     Row,
     bits_of,
+    by_releases,
     of,
+    strongest,
 )
 
 _BARE = 5  # the style of what is not quantized
@@ -46,7 +49,7 @@ def _over_epsilon(rows: Sequence[Row], series: str, source: str) -> Figure:
         _one_size(axes, of(rows, homes_in_group=size, adversary="correlation"), kind)
         if series == DAILY:
             axes.plot(
-                [PAPER_POINTS[size]], [0], "*", color="black", markersize=13, label="as the paper reports"
+                [PAPER_POINTS[size]], [0], "*", color="black", markersize=13, label="the paper: near zero"
             )
         axes.set_title(f"n = {size}; range: {kind}", fontsize=9)
         _finished(axes, "ε = log2 k, bits per release", legend=False)
@@ -65,7 +68,8 @@ def _one_size(axes: Axes, rows: Sequence[Row], kind: str) -> None:
 
 
 def _adversaries(rows: Sequence[Row], source: str) -> Figure:
-    title = f"Three adversaries, certified levels, range: {OBSERVED}, daily energy: {source}\nbars: 95 % over games"
+    about = f"The paper's three adversaries, certified levels, range: {OBSERVED}"
+    title = f"{about}, daily energy: {source}\nbars: 95 % over games"
     figure, (by_epsilon, by_size) = panels(title, 2, 1, 5, alike=True)
     certified = of(rows, reading=CERTIFIED, range=OBSERVED)
     for number, adversary in enumerate(ADVERSARIES):
@@ -100,7 +104,8 @@ def _lengths(rows: Sequence[Row], source: str) -> Figure:
 
 def _budgets(rows: Sequence[Row], source: str) -> Figure:
     title = (
-        f"Advantage over a budget, n = 4, certified levels, range: {OBSERVED}\n{source}\n{_BY_CORRELATION}"
+        f"Advantage over a budget, n = 4, certified levels, range: {OBSERVED}\n{source}\n"
+        "adversary: at each point the strongest of four; bars: its 95 % over games"
     )
     figure, grid = panels(title, 2, 1, 5, alike=True)
     shown = (
@@ -109,11 +114,12 @@ def _budgets(rows: Sequence[Row], source: str) -> Figure:
     )
     for axes, (series, about, across) in zip(grid, shown, strict=True):
         for number, k in enumerate(BUDGET_LEVELS):
-            mine = of(rows, series=series, adversary="correlation", k=k)
+            mine = [strongest(played) for played in by_releases(of(rows, series=series, k=k))]
             _line(axes, number, [(bits_of(row), row) for row in mine], f"k = {k}")
+        axes.axhline(NEAR_ZERO, color="dimgray", linestyle="--", linewidth=1, label=f"{NEAR_ZERO}: near zero")
         _log2(axes)
         axes.set_title(about, fontsize=9)
-        _finished(axes, across)
+        _finished(axes, across, legend=axes is grid[0])
     return figure
 
 

@@ -6,21 +6,25 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 
 from simulators.attackers.membership import ADVERSARIES
-from simulators.studies._membership_game import CERTIFIED, OVER_ALL, PAPER, READINGS, UNPROTECTED
+from simulators.studies._membership_game import CERTIFIED, OVER_ALL, PAPER, UNPROTECTED
 from simulators.studies._membership_rows import (
+    ABOVE,
     BUDGET_LEVELS,
-    CONNECTION,
     DAILY,
     HALF_HOURLY,
+    NEAR,
+    NEAR_ZERO,
     OBSERVED,
     PAPER_POINTS,
+    UNDECIDED,
     Row,
     bits_of,
+    by_releases,
     of,
+    strongest,
+    verdict,
 )
 
-NEAR_ZERO = 0.1
-"""An advantage that the findings call near zero: right in 55 of 100 games."""
 _BY_CORRELATION = "correlation"
 
 
@@ -28,14 +32,15 @@ def sentences(rows: Mapping[str, Sequence[Row]]) -> list[str]:
     """Return what the run found, in the order of the study's questions."""
     return [
         *(_unprotected(rows["readings"], size) for size in PAPER_POINTS),
-        *(_paper_point(rows, size, bits) for size, bits in PAPER_POINTS.items()),
-        *(_over_connection(rows["readings"], size, bits) for size, bits in PAPER_POINTS.items()),
+        *_paper_points(rows),
+        _reproduced(rows),
         _no_bits(rows["readings"]),
         *(_reversals([*rows["readings"], *rows["half-hours"]], adversary) for adversary in ADVERSARIES),
         *(_length(rows["lengths"], series) for series in (DAILY, HALF_HOURLY)),
         *(_half_hours(rows["half-hours"], size) for size in _sizes(rows["half-hours"])),
         *(_budget(rows["budgets"], DAILY, k, "in the whole period") for k in BUDGET_LEVELS),
         *(_budget(rows["budgets"], HALF_HOURLY, k, "a day") for k in BUDGET_LEVELS),
+        *(_stretches(rows["stretches"], k) for k in BUDGET_LEVELS),
     ]
 
 
@@ -45,25 +50,40 @@ def _unprotected(rows: Sequence[Row], size: int) -> str:
     return f"Unprotected, n = {size}, {bare[0].days} days: {told}."
 
 
-def _paper_point(rows: Mapping[str, Sequence[Row]], size: int, bits: float) -> str:
-    wanted = {"homes_in_group": size, "epsilon_bits": bits, "adversary": _BY_CORRELATION, "range": OBSERVED}
-    found = [row for reading in READINGS for row in of(rows["readings"], reading=reading, **wanted)]
-    found += [row for row in of(rows["whole-series"], **wanted) if row.k is not None]
-    told = "; ".join(f"{row.reading} ({_cells(row)}) {_value(row)}" for row in found)
-    near = [row.reading for row in found if row.advantage <= NEAR_ZERO]
+def _at_paper_points(rows: Mapping[str, Sequence[Row]]) -> dict[tuple[str, str], list[list[Row]]]:
+    """Return the rows of each reading and range: of all adversaries, for one of the paper's points after another."""
+    found: dict[tuple[str, str], list[list[Row]]] = {}
+    for size, bits in PAPER_POINTS.items():
+        wanted = {"homes_in_group": size, "epsilon_bits": bits}
+        every = [*of(rows["readings"], **wanted), *of(rows["whole-series"], **wanted)]
+        for reading in dict.fromkeys((row.reading, row.range) for row in every):
+            mine = [row for row in every if (row.reading, row.range) == reading]
+            found.setdefault(reading, []).append(mine)
+    return found
+
+
+def _paper_points(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    return [
+        f"The paper's near-zero point n = {mine[0].homes_in_group}, ε = {mine[0].epsilon_bits:g};"
+        f" {reading}, range {over} ({_cells(mine[0])}; RMS error {mine[0].error_percent:.0f} % of the mean):"
+        f" {_each(mine)}: {verdict(mine)}."
+        for (reading, over), points in _at_paper_points(rows).items()
+        for mine in points
+    ]
+
+
+def _reproduced(rows: Mapping[str, Sequence[Row]]) -> str:
+    """Say which readings are near zero at all points: for every adversary, or for the paper's first one only."""
+    every, only = [], []
+    for (reading, over), points in _at_paper_points(rows).items():
+        if all(verdict(mine) == NEAR for mine in points):
+            every.append(f"{reading}, range {over}")
+        elif all(verdict(of(mine, adversary=_BY_CORRELATION)) == NEAR for mine in points):
+            only.append(f"{reading}, range {over}")
     return (
-        f"The paper's near-zero point n = {size}, ε = {bits:g}, by correlation, range {OBSERVED}: {told}."
-        f" Near zero (≤ {NEAR_ZERO}): {', '.join(near) or 'none'}."
+        f"Near zero (interval up to {NEAR_ZERO}) at all of the paper's points:"
+        f" for every adversary {'; '.join(every) or 'none'}. By correlation only: {'; '.join(only) or 'none'}."
     )
-
-
-def _over_connection(rows: Sequence[Row], size: int, bits: float) -> str:
-    wanted = {"homes_in_group": size, "epsilon_bits": bits, "adversary": _BY_CORRELATION, "range": CONNECTION}
-    found = of(rows, **wanted)
-    told = "; ".join(
-        f"{row.reading} {_value(row)} with an error of {row.error_percent:.0f} %" for row in found
-    )
-    return f"The same, n = {size}, ε = {bits:g}, over the range of the {CONNECTION}: {told} of the mean."
 
 
 def _no_bits(rows: Sequence[Row]) -> str:
@@ -107,9 +127,12 @@ def _length(rows: Sequence[Row], series: str) -> str:
     for reading in (UNPROTECTED, PAPER, CERTIFIED, OVER_ALL):
         mine = of(rows, series=series, reading=reading, adversary=_BY_CORRELATION)
         past = next((row for row in mine if row.low > NEAR_ZERO), None)
-        when = "never past it" if past is None else f"past it with {_days(past)} ({_value(past)})"
+        when = "never above" if past is None else f"above with {_days(past)} ({_value(past)})"
         told.append(f"{reading}: {when}, {_value(mine[-1])} with {_days(mine[-1])}")
-    return f"Length, {series}, n = 4, k = 4, with near zero up to {NEAR_ZERO}: {'; '.join(told)}."
+    return (
+        f"Length, {series}, n = 4, k = 4, by correlation; above is an interval that begins above {NEAR_ZERO}:"
+        f" {'; '.join(told)}."
+    )
 
 
 def _half_hours(rows: Sequence[Row], size: int) -> str:
@@ -123,27 +146,37 @@ def _half_hours(rows: Sequence[Row], size: int) -> str:
 
 
 def _budget(rows: Sequence[Row], series: str, k: int, period: str) -> str:
-    """Say how far a budget may go while no adversary is past near zero, and how wrong the release then is."""
-    settings: dict[int, list[Row]] = {}
-    for row in of(rows, series=series, k=k):
-        settings.setdefault(row.releases, []).append(row)
-    kept = None
-    for played in settings.values():
-        if max(row.advantage for row in played) > NEAR_ZERO:
-            break
-        kept = max(played, key=lambda row: row.advantage)
-    if kept is None:
-        least = next(iter(settings.values()))
-        worst = max(least, key=lambda row: row.advantage)
-        return (
-            f"Budget, {series}, n = 4, k = {k}: none was small enough;"
-            f" {bits_of(worst):g} bits {period} give {worst.adversary} {_value(worst)}."
+    """Say which budgets are near zero for every adversary, which are above, and which the games leave open."""
+    judged: dict[str, list[Row]] = {}
+    for played in by_releases(of(rows, series=series, k=k)):
+        judged.setdefault(verdict(played), []).append(strongest(played))
+    told = []
+    for kind in (NEAR, UNDECIDED, ABOVE):
+        found = judged.get(kind, [])
+        if not found:
+            told.append(f"{kind} with none")
+            continue
+        telling = found[0] if kind == ABOVE else found[-1]
+        told.append(
+            f"{kind} with {', '.join(f'{bits_of(row):g}' for row in found)} ({bits_of(telling):g}:"
+            f" {telling.adversary} {_value(telling)}, RMS error {telling.error_percent:.0f} % of the mean)"
         )
-    return (
-        f"Budget, {series}, n = 4, k = {k}: near zero for every adversary up to {bits_of(kept):g} bits {period},"
-        f" {kept.releases} releases ({kept.adversary} {_value(kept)}); RMS error of a release"
-        f" {kept.error_percent:.0f} % of the mean."
-    )
+    return f"Budget, {series}, n = 4, k = {k}, bits {period}, every adversary: {'; '.join(told)}."
+
+
+def _stretches(rows: Sequence[Row], k: int) -> str:
+    """Say what as many releases tell at other hours of the day."""
+    told = []
+    for hours in dict.fromkeys(row.hours for row in rows):
+        mine = of(rows, hours=hours, k=k)
+        error = mine[0].error_percent
+        told.append(f"{hours} h {_each(mine)}: {verdict(mine)}, RMS error {error:.0f} % of the mean")
+    each_day = rows[0].releases // rows[0].days
+    return f"{each_day} half hours of every day, n = 4, k = {k}: {'; '.join(told)}."
+
+
+def _each(rows: Sequence[Row]) -> str:
+    return ", ".join(f"{row.adversary} {_value(row)}" for row in rows)
 
 
 def _value(row: Row) -> str:

@@ -16,12 +16,14 @@ import numpy as np
 from gateway.privacy import BoolArray, Codebook, IntArray, Reach, group_codebook, uniform
 from simulators.attackers.membership import ADVERSARIES, names_second
 from simulators.attackers.recording import FloatArray
+from simulators.studies._membership_likelihood import LIKELIHOOD, Likelihood, Symbols
 
 Release = Callable[[IntArray], FloatArray]
 """(g, n, t) readings of the members → (g, t) released means, in the readings' unit."""
 
 K = TypeVar("K", bound=Hashable)
 
+_THREE = tuple(ADVERSARIES.items())
 _AT_ONCE = 4_000_000  # readings: some 30 MB
 _Z = NormalDist().inv_cdf(0.975)
 PAPER, CERTIFIED, OVER_ALL = "Theorem 8", "certified", "k over the whole span"
@@ -123,7 +125,13 @@ def draw(
     return Games(candidates, members, second, first_slot, rng.random(games) < 0.5)  # noqa: PLR2004
 
 
-def play(readings: IntArray, games: Games, releases: Mapping[K, Release], slots: int) -> dict[K, Outcome]:
+def play(
+    readings: IntArray,
+    games: Games,
+    releases: Mapping[K, Release],
+    slots: int,
+    likelihoods: Mapping[K, Likelihood] | None = None,
+) -> dict[K, Outcome]:
     """Play all games under each release.
 
     Args:
@@ -131,9 +139,10 @@ def play(readings: IntArray, games: Games, releases: Mapping[K, Release], slots:
         games: the same for every release, so that releases differ by themselves and not by luck.
         releases: by any key.
         slots: the length of the released series.
+        likelihoods: of the releases against which that adversary plays as well.
 
     """
-    right = {release: dict.fromkeys(ADVERSARIES, 0) for release in releases}
+    right: dict[K, dict[str, int]] = {release: {} for release in releases}
     squares, total = dict.fromkeys(releases, 0.0), 0.0
     for some in _parts(games, slots):
         seen = some.first_slot[:, None] + np.arange(slots)
@@ -144,9 +153,14 @@ def play(readings: IntArray, games: Games, releases: Mapping[K, Release], slots:
         for name, release in releases.items():
             released = release(members)
             squares[name] += float(np.square(released - truth).sum())
-            for adversary, score in ADVERSARIES.items():
-                says = names_second(score(released, known[0]), score(released, known[1]), some.coins)
-                right[name][adversary] += int(np.count_nonzero(says == some.second))
+            scores = {who: (score(released, known[0]), score(released, known[1])) for who, score in _THREE}
+            if likelihoods and name in likelihoods:
+                first, second = likelihoods[name].scores(members, some.candidates, seen)
+                scores[LIKELIHOOD] = first, second
+            for adversary, both in scores.items():
+                says = names_second(*both, some.coins)
+                before = right[name].get(adversary, 0)
+                right[name][adversary] = before + int(np.count_nonzero(says == some.second))
     played = len(games.second)
     return {
         name: Outcome(
@@ -205,3 +219,16 @@ def release_of(reading: str, size: int, levels: int, top: int) -> Release:
     if reading == LOCAL:
         return lambda members: book.values[book.encode(members)].mean(axis=1)
     return lambda members: book.values[book.encode(members.sum(axis=1))] / size
+
+
+def symbols_of(reading: str, size: int, levels: int, top: int) -> Symbols:
+    """Return the symbols of what :func:`release_of` releases: cells, or sums of the homes' cells.
+
+    Raises:
+        ValueError: as :func:`codebook_of`.
+
+    """
+    book = codebook_of(reading, size, levels, top)
+    if reading == LOCAL:
+        return Symbols(lambda members: book.encode(members).sum(axis=1), size * (book.levels - 1) + 1)
+    return Symbols(lambda members: book.encode(members.sum(axis=1)), book.levels)

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
-from math import log2
 from typing import NamedTuple
 
 import numpy as np
 
-from gateway.policy import DEFAULT_RANGE_MW
 from gateway.privacy import IntArray
-from simulators.studies._membership_game import (
-    CERTIFIED,
-    OVER_ALL,
-    PAPER,
-    READINGS,
-    UNPROTECTED,
-    Release,
-    codebook_of,
-    draw,
-    plain,
-    play,
-    release_of,
+from simulators.studies._membership_game import CERTIFIED, OVER_ALL, PAPER, READINGS
+from simulators.studies._membership_rows import (
+    BUDGET_LEVELS,
+    CONNECTION,
+    DAILY,
+    HALF_HOURLY,
+    OBSERVED,
+    PAPER_POINTS,
 )
-from simulators.studies._membership_rows import BUDGET_LEVELS, CONNECTION, DAILY, HALF_HOURLY, OBSERVED, Row
+from simulators.studies._membership_setting import Loads, Rule, Setting
 from simulators.studies.data import SLOTS_PER_DAY, Homes
 
-WHOLE_SERIES = "ε for the whole series"
-_HOURS_PER_DAY = 24
 _PAPER_LEVELS, _PAPER_SIZE = 4, 4
 _SEVERAL = (PAPER, CERTIFIED, OVER_ALL)
+_SLOTS_PER_HOUR = 2
+_STRETCHES, _STRETCH_SLOTS = (0, 6, 12, 17), 12  # hours at which stretches of six hours begin
 
 
 class Scale(NamedTuple):
@@ -46,6 +40,7 @@ class Scale(NamedTuple):
         fine_levels: k of half-hourly energy.
         lengths: days of shorter series; the whole one comes with them.
         kept: releases a year, or a day, of the budgets.
+        draws: of the likelihood's others, for each slot.
 
     """
 
@@ -58,6 +53,7 @@ class Scale(NamedTuple):
     fine_levels: tuple[int, ...]
     lengths: tuple[int, ...]
     kept: tuple[int, ...]
+    draws: int
 
 
 FULL = Scale(
@@ -70,6 +66,7 @@ FULL = Scale(
     fine_levels=(1, 2, 4, 8, 16, 64),
     lengths=(1, 2, 3, 5, 7, 14, 28, 56, 112, 224),
     kept=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48),
+    draws=200,
 )
 QUICK = Scale(
     days=84,
@@ -81,101 +78,8 @@ QUICK = Scale(
     fine_levels=(1, 4, 64),
     lengths=(1, 7, 28),
     kept=(2, 8, 48),
+    draws=50,
 )
-
-
-class Rule(NamedTuple):
-    """A quantizer as it is asked for: a reading of the paper, the range of a home's readings, k."""
-
-    reading: str
-    range: str
-    k: int
-
-
-class Loads(NamedTuple):
-    """Readings of all homes.
-
-    Attributes:
-        series: daily or half-hourly.
-        readings: (homes, T) energies of what is released (mWh).
-        per_day: slots a day.
-        days: that the readings are from.
-
-    """
-
-    series: str
-    readings: IntArray
-    per_day: int
-    days: int
-
-    def top(self, kind: str) -> int:
-        """Return the upper end of the range of one home's readings (mWh)."""
-        if kind == OBSERVED:
-            return int(self.readings.max())
-        return DEFAULT_RANGE_MW[1] * _HOURS_PER_DAY // self.per_day
-
-
-class Setting(NamedTuple):
-    """Games of one group size and length, played under several rules.
-
-    Attributes:
-        table: that the rows belong to.
-        loads: the readings.
-        size: n.
-        games: how many.
-        releases: the length of the series, in slots.
-        rules: the quantizers; the plain mean is played as well.
-        days: that the series covers.
-        tops: upper ends of ranges, by name (mWh).
-        whole_bits: ε, where it was spent on the whole series.
-
-    """
-
-    table: str
-    loads: Loads
-    size: int
-    games: int
-    releases: int
-    rules: Sequence[Rule]
-    days: int
-    tops: Mapping[str, int]
-    whole_bits: int | None = None
-
-    def rows(self, rng: np.random.Generator) -> Iterator[Row]:
-        """Play, and yield a row per rule and adversary."""
-        homes, slots = self.loads.readings.shape
-        starts = np.arange(0, slots - self.releases + 1, self.loads.per_day)
-        games = draw(homes, self.size, self.games, rng, starts)
-        releases: dict[Rule | None, Release] = {None: plain}
-        releases |= {rule: self._release(rule) for rule in self.rules}
-        for rule, outcome in play(self.loads.readings, games, releases, self.releases).items():
-            for adversary, score in outcome.scores.items():
-                low, high = score.interval
-                yield Row(
-                    self.loads.series,
-                    self.size,
-                    *self._described(rule),
-                    self.days,
-                    self.releases,
-                    score.games,
-                    adversary,
-                    score.right,
-                    round(score.advantage, 4),
-                    round(low, 4),
-                    round(high, 4),
-                    round(outcome.error_percent, 3),
-                )
-
-    def _release(self, rule: Rule) -> Release:
-        return release_of(rule.reading, self.size, rule.k, self.tops[rule.range])
-
-    def _described(self, rule: Rule | None) -> tuple[str, str, int | None, float | None, int | None]:
-        if rule is None:
-            return "", UNPROTECTED, None, None, None
-        cells = codebook_of(rule.reading, self.size, rule.k, self.tops[rule.range]).levels
-        if self.whole_bits is not None:
-            return rule.range, WHOLE_SERIES, rule.k, float(self.whole_bits), cells
-        return rule.range, rule.reading, rule.k, round(log2(rule.k), 4), cells
 
 
 def settings_of(homes: Homes, scale: Scale) -> list[Setting]:
@@ -190,6 +94,7 @@ def settings_of(homes: Homes, scale: Scale) -> list[Setting]:
         *_half_hours(fine, scale),
         *_days_of_a_year(daily, scale),
         *_slots_of_a_day(fine, scale),
+        *_stretches_of_a_day(fine, scale),
     ]
 
 
@@ -202,14 +107,17 @@ def _readings(daily: Loads, scale: Scale) -> Iterator[Setting]:
     """Every reading of "ε with n homes", over both ranges."""
     rules = [Rule(*one) for one in product(READINGS, (OBSERVED, CONNECTION), scale.levels)]
     for size in scale.sizes:
-        yield _setting("readings", daily, size, scale.games, rules)
+        levels = 2 ** PAPER_POINTS.get(size, 0)
+        likely = [rule for rule in rules if rule.k == levels and size in PAPER_POINTS]
+        yield _setting("readings", daily, size, scale.games, rules)._replace(likely=likely, draws=scale.draws)
 
 
 def _whole_series(daily: Loads, scale: Scale) -> Iterator[Setting]:
     """ε as Definition 1 has it when a home's data is her year: so many releases of two outputs, then nothing."""
+    rules = [Rule(CERTIFIED, OBSERVED, 2)]
     for size, bits in product(scale.sizes, range(1, 7)):
-        setting = _setting("whole-series", daily, size, scale.games, [Rule(CERTIFIED, OBSERVED, 2)])
-        yield setting._replace(releases=bits, whole_bits=bits)
+        setting = _setting("whole-series", daily, size, scale.games, rules)
+        yield setting._replace(releases=bits, whole_bits=bits, likely=rules, draws=scale.draws)
 
 
 def _lengths(loads: Loads, games: int, scale: Scale) -> Iterator[Setting]:
@@ -225,25 +133,36 @@ def _half_hours(fine: Loads, scale: Scale) -> Iterator[Setting]:
         yield _setting("half-hours", fine, size, scale.fine_games, rules)
 
 
-def _budget_rules() -> list[Rule]:
-    return [Rule(CERTIFIED, OBSERVED, k) for k in BUDGET_LEVELS]
-
-
 def _days_of_a_year(daily: Loads, scale: Scale) -> Iterator[Setting]:
     """Release so many days of the year, evenly spread; the others are held, and tell nothing."""
     for kept in (*scale.kept, 96, 192, scale.days):
         days = np.unique(np.linspace(0, scale.days - 1, min(kept, scale.days)).astype(np.int64))
-        yield from _of(daily, daily.readings[:, days], scale.games)
+        yield _of("budgets", daily, daily.readings[:, days], scale.games, scale.draws)
 
 
 def _slots_of_a_day(fine: Loads, scale: Scale) -> Iterator[Setting]:
     """Release the first slots of each day; then the budget of the day is spent."""
-    by_day = fine.readings.reshape(len(fine.readings), -1, SLOTS_PER_DAY)
     for kept in scale.kept:
-        yield from _of(fine, by_day[:, :, :kept].reshape(len(by_day), -1), scale.fine_games)
+        yield _hours("budgets", fine, range(kept), scale.fine_games, scale.draws)
 
 
-def _of(loads: Loads, kept: IntArray, games: int) -> Iterator[Setting]:
+def _stretches_of_a_day(fine: Loads, scale: Scale) -> Iterator[Setting]:
+    """Release as many slots of each day, at other hours."""
+    for hour in _STRETCHES:
+        first = hour * _SLOTS_PER_HOUR
+        yield _hours("stretches", fine, range(first, first + _STRETCH_SLOTS), scale.games, scale.draws)
+
+
+def _hours(table: str, fine: Loads, of_day: range, games: int, draws: int) -> Setting:
+    by_day = fine.readings.reshape(len(fine.readings), -1, SLOTS_PER_DAY)[:, :, of_day]
+    readings = by_day.reshape(len(by_day), -1)
+    hours = f"{of_day.start / _SLOTS_PER_HOUR:g}-{of_day.stop / _SLOTS_PER_HOUR:g}"
+    return _of(table, fine, readings, games, draws)._replace(hours=hours)
+
+
+def _of(table: str, loads: Loads, kept: IntArray, games: int, draws: int) -> Setting:
     """Play what is left of a series, with the range of the whole one."""
-    setting = _setting("budgets", loads, _PAPER_SIZE, games, _budget_rules())
-    yield setting._replace(loads=loads._replace(readings=kept), releases=kept.shape[1])
+    rules = [Rule(CERTIFIED, OBSERVED, k) for k in BUDGET_LEVELS]
+    setting = _setting(table, loads, _PAPER_SIZE, games, rules)
+    kept_loads = loads._replace(readings=kept)
+    return setting._replace(loads=kept_loads, releases=kept.shape[1], likely=rules, draws=draws)

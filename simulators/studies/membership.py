@@ -13,7 +13,7 @@ from simulators.studies.study import Progress, Result, Settings, Study, Table
 
 
 def run(settings: Settings, progress: Progress) -> Result:
-    """Play the game under every reading of the paper, for several lengths, for half hours, and with budgets.
+    """Play the game under every reading of the paper, for several lengths, for half hours, with budgets, and by hours.
 
     Raises:
         OSError: the data cannot be read.

@@ -1,7 +1,7 @@
 """The membership study's quick form has the shape that must hold, whatever the homes."""
 
 import os
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import sqrt
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from quick_studies import quick_run
 from simulators.studies import Result, Settings
 from simulators.studies._membership_game import (
     CERTIFIED,
+    LOCAL,
     OVER_ALL,
     PAPER,
     READINGS,
@@ -20,8 +21,20 @@ from simulators.studies._membership_game import (
     plain,
     play,
     release_of,
+    symbols_of,
 )
-from simulators.studies._membership_rows import CONNECTION, OBSERVED, Row, of
+from simulators.studies._membership_likelihood import LIKELIHOOD, worked_out
+from simulators.studies._membership_rows import (
+    ABOVE,
+    CONNECTION,
+    NEAR,
+    OBSERVED,
+    UNDECIDED,
+    Row,
+    by_releases,
+    of,
+    verdict,
+)
 from simulators.studies.data import find, half_hourly_homes
 
 
@@ -84,10 +97,97 @@ def test_a_longer_series_tells_more(result: Result) -> None:
     assert curve[-1].low > curve[1].high
 
 
-def test_epsilon_for_the_whole_series_tells_next_to_nothing(result: Result) -> None:
+def test_epsilon_for_the_whole_series_tells_correlation_next_to_nothing(result: Result) -> None:
     spent = [row for row in rows(result, "whole-series", adversary="correlation") if row.k is not None]
     assert [(row.releases, row.epsilon_bits) for row in spent[:3]] == [(1, 1.0), (2, 2.0), (3, 3.0)]
     assert max(row.low for row in spent[:3]) < 0.1
+
+
+# --- who knows how likely each symbol is --------------------------------------------------------------------
+
+
+def test_the_likelihood_plays_at_the_papers_points_and_against_every_budget(result: Result) -> None:
+    points = rows(result, "readings", adversary=LIKELIHOOD)
+    assert {(row.homes_in_group, row.k) for row in points} == {(4, 4), (8, 8)}
+    assert len(points) == 2 * 2 * len(READINGS)
+    for table in ("budgets", "whole-series", "stretches"):
+        quantized = [row for row in rows(result, table) if row.k is not None]
+        assert len(quantized) == 4 * len([row for row in quantized if row.adversary == LIKELIHOOD])
+
+
+@pytest.mark.parametrize("table", ["budgets", "whole-series"])
+def test_of_few_releases_the_likelihood_learns_no_less_than_the_others_beyond_the_error_of_the_games(
+    result: Result, table: str
+) -> None:
+    few = [row for row in rows(result, table) if row.releases <= 8 and row.k is not None]
+    for played in (of(few, homes_in_group=size, k=k) for size in (4, 8) for k in (2, 4, 8)):
+        for setting in by_releases(played):
+            (likelihood,) = of(setting, adversary=LIKELIHOOD)
+            assert likelihood.high >= max(row.low for row in setting)
+
+
+@pytest.mark.parametrize("reading", [CERTIFIED, OVER_ALL, LOCAL])
+def test_of_one_level_the_likelihood_learns_nothing(reading: str) -> None:
+    rng = np.random.default_rng(5)
+    readings = rng.integers(0, 1_000, (12, 6))
+    games = draw(12, 4, 4_000, rng)
+    likelihoods = worked_out(readings, 4, {1: symbols_of(reading, 4, 1, 1_000)}, 20, rng)
+    played = play(readings, games, {1: release_of(reading, 4, 1, 1_000)}, 6, likelihoods)
+    assert played[1].scores[LIKELIHOOD].advantage < 4 / sqrt(4_000)  # four standard deviations of a fair coin
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_the_likelihood_is_how_often_the_symbol_comes_over_all_choices_of_the_others(reading: str) -> None:
+    """Against the definition: every set of two others, counted."""
+    rng = np.random.default_rng(6)
+    readings = rng.integers(0, 1_000, (6, 3))
+    symbols = symbols_of(reading, 3, 2, 1_000)
+    draws = 4_000
+    shares = np.exp(worked_out(readings, 3, {reading: symbols}, draws, rng)[reading].log_share)
+    assert np.allclose(shares.sum(axis=-1), 1, atol=1e-5)
+    for home in range(6):
+        others = combinations([other for other in range(6) if other != home], 2)
+        groups = np.array([readings[[home, *pair]] for pair in others])
+        seen = symbols.of(groups)
+        exact = np.stack([(seen == symbol).mean(axis=0) for symbol in range(symbols.number)], axis=-1)
+        assert np.abs(shares[home] - exact).max() < 5 * 0.5 / sqrt(draws)  # five standard deviations at most
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_symbols_differ_exactly_where_released_means_do(reading: str) -> None:
+    members = np.random.default_rng(7).integers(0, 1_000, (200, 3, 2))
+    symbols, released = symbols_of(reading, 3, 3, 1_000), release_of(reading, 3, 3, 1_000)
+    pairs = set(zip(symbols.of(members).ravel(), released(members).ravel(), strict=True))
+    assert len(pairs) == len({symbol for symbol, _ in pairs}) == len({value for _, value in pairs})
+    assert max(symbol for symbol, _ in pairs) < symbols.number
+
+
+# --- what is near zero --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("intervals", "expected"),
+    [
+        ([(0.0, 0.03), (0.05, 0.1)], NEAR),
+        ([(0.0, 0.03), (0.054, 0.116)], UNDECIDED),
+        ([(0.1, 0.2)], UNDECIDED),
+        ([(0.0, 0.03), (0.05, 0.11), (0.101, 0.2)], ABOVE),
+    ],
+)
+def test_near_zero_needs_the_whole_interval_of_every_adversary(
+    result: Result, intervals: list[tuple[float, float]], expected: str
+) -> None:
+    (some, *_) = rows(result, "budgets")
+    assert verdict([some._replace(low=low, high=high) for low, high in intervals]) == expected
+
+
+def test_the_same_budget_is_played_at_other_hours(result: Result) -> None:
+    played = rows(result, "stretches", adversary=LIKELIHOOD, k=2)
+    assert [row.hours for row in played] == ["0-6", "6-12", "12-18", "17-23"]
+    assert {row.releases for row in played} == {12 * 84}
+
+
+# --- budgets ------------------------------------------------------------------------------------------------
 
 
 def test_a_larger_budget_never_helps_privacy_beyond_the_error_of_the_games(result: Result) -> None:
