@@ -8,19 +8,19 @@ from typing import NamedTuple, NoReturn
 
 from gateway.metering import Metering
 from gateway.source_table import SourceTable
-from gateway.sources.mapping import Found, MessageMapping, PayloadReader, Reader
+from gateway.sources.mapping import MessageMapping, PayloadReader, Reader
 from gateway.sources.parsing import RebirthWantedError
-from gateway.sources.readings import IGNORED, Readings, Reason, RejectedError, Row, occurrences
+from gateway.sources.readings import Readings, Reason, RejectedError, Row, occurrences
 
-__all__ = ["IGNORED", "Found", "Readings", "Reason", "RejectedError", "Row", "Sources", "occurrences"]
+__all__ = ["Readings", "Reason", "RejectedError", "Row", "Sources", "occurrences"]
 
 # Topics are the publisher's choice: the cache of their meaning must not be.
 _SPARE_ROUTES = 10_000
 _LONGEST_ROUTE = 256
 _MOST_REBIRTHS = 64
 
-
 _Row = tuple[int, int, int, bool, int]
+"""As :class:`gateway.sources.readings.Row`, which takes longer to make."""
 
 
 class _Branch(NamedTuple):
@@ -80,10 +80,10 @@ class Sources:
             except RejectedError as rejection:
                 rejected[rejection.reason] += 1
                 continue
+            if time_ms is None and not retained:
+                time_ms = arrival_ms
             if time_ms is None:
-                rejected.update(
-                    _arrived((place, value, serial), rows, retained=retained, arrival_ms=arrival_ms)
-                )
+                rejected[_timeless(retained=retained)] += 1
             else:
                 add((place, time_ms, value, retained, serial))
         return Readings.of(rows), rejected
@@ -122,12 +122,10 @@ class Sources:
                 reasons.append(one)
             elif (place := branch.positions.get(one.meter)) is None:
                 reasons.append(Reason.UNKNOWN_HOUSEHOLD)
-            elif one.time_ms is not None:
-                rows.append((place, one.time_ms, one.value, retained, one.serial))
+            elif (time_ms := arrival_ms if one.time_ms is None and not retained else one.time_ms) is None:
+                reasons.append(_timeless(retained=retained))
             else:
-                reasons += _arrived(
-                    (place, one.value, one.serial), rows, retained=retained, arrival_ms=arrival_ms
-                )
+                rows.append((place, time_ms, one.value, retained, one.serial))
 
     def wanted_rebirths(self) -> list[tuple[str, str]]:
         """Return the (group, node) pairs whose births were missed since the last call, and forget them."""
@@ -176,15 +174,6 @@ def _refuse_stranger(_: bytes) -> NoReturn:
     raise RejectedError(Reason.UNKNOWN_HOUSEHOLD)
 
 
-def _arrived(
-    said: tuple[int, int, int], rows: list[_Row], *, retained: bool, arrival_ms: int | None
-) -> list[Reason]:
-    """Add a reading that says no time to the rows, at its arrival, or return why it has none."""
-    if retained:
-        # It arrived at the broker before we asked, who knows when.
-        return [Reason.STALE_RETAINED]
-    if arrival_ms is None:
-        return [Reason.BAD_TIME]
-    place, value, serial = said
-    rows.append((place, arrival_ms, value, retained, serial))
-    return []
+def _timeless(*, retained: bool) -> Reason:
+    """Return why a reading without a time is none; a kept one came to the broker who knows when."""
+    return Reason.STALE_RETAINED if retained else Reason.BAD_TIME
