@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated
 
@@ -87,6 +88,13 @@ def written_power(mw: int) -> str:
     """Return an exact text of a power in mW, in W or kW."""
     unit = "kW" if mw and mw % 100_000 == 0 and abs(mw) >= _MW["kW"] else "W"
     return f"{(Decimal(mw) / _MW[unit]).normalize():f} {unit}"
+
+
+def written_time(moment_ms: int) -> str:
+    """Return ms since 1970 as ISO 8601 UTC, with ms where there are some."""
+    moment = datetime.fromtimestamp(moment_ms // 1_000, UTC).replace(microsecond=moment_ms % 1_000 * 1_000)
+    text = moment.isoformat(timespec="milliseconds" if moment_ms % 1_000 else "seconds")
+    return text.replace("+00:00", "Z")
 
 
 Duration = Annotated[int, BeforeValidator(duration_ms), PlainSerializer(written_duration)]

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +15,7 @@ import numpy as np
 from pydantic_core import PydanticCustomError
 
 from gateway.clocks import utc_ms
-from gateway.quantities import duration_ms, written_duration
+from gateway.quantities import duration_ms, written_duration, written_time
 from gateway.topics import TopicTemplate
 from simulators._configuration import written_config
 from simulators._uplink import Uplink, broker_address
@@ -182,8 +181,8 @@ class Replay:
             "lost": int(table.lost[:done].sum()),
             "repeated": uplink.repeated,
             "reordered": int(table.overtaken[:done].sum()),
-            "first": _written(times.min()) if len(times) else None,
-            "last": _written(times.max()) if len(times) else None,
+            "first": written_time(int(times.min())) if len(times) else None,
+            "last": written_time(int(times.max())) if len(times) else None,
         }
 
 
@@ -240,7 +239,3 @@ def _duration_ms(option: str, text: str | None) -> int | None:
 
 def _first(error: BaseException) -> BaseException:
     return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
-
-
-def _written(ms: int) -> str:
-    return datetime.fromtimestamp(int(ms) / 1_000, UTC).isoformat().replace("+00:00", "Z")

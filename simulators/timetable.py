@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 
 import numpy as np
 
 from gateway.privacy import MISSING, BoolArray, IntArray
+from gateway.quantities import written_time
 from simulators._uplink import Message
 from simulators.recording import Recording
 
@@ -114,7 +114,10 @@ class Timetable:
         columns = (self.ts_ms, self.due_ms, self.household, self.milli, self.repetition)
         return [
             Message(
-                due, topics[home], f'{{"ts":"{_written(ts)}","{field}":{_decimal(milli)}}}'.encode(), again
+                due,
+                topics[home],
+                f'{{"ts":"{written_time(ts)}","{field}":{_decimal(milli)}}}'.encode(),
+                again,
             )
             for ts, due, home, milli, again in zip(
                 *(column[sent].tolist() for column in columns), strict=True
@@ -149,11 +152,6 @@ def _overtaken(due: IntArray, passed_over: BoolArray) -> BoolArray:
     counted = np.where(passed_over, np.iinfo(np.int64).min, due)
     overtaken: BoolArray = ~passed_over & (due < np.maximum.accumulate(counted))
     return overtaken
-
-
-def _written(ms: int) -> str:
-    moment = datetime.fromtimestamp(ms / 1_000, UTC)
-    return moment.isoformat(timespec="milliseconds" if ms % 1_000 else "seconds").replace("+00:00", "Z")
 
 
 def _decimal(milli: int) -> str:

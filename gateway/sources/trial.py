@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -15,7 +14,7 @@ from rich.text import Text
 from gateway.checking import ConfigError, load
 from gateway.config import Config
 from gateway.metering import Metering, metering_of
-from gateway.quantities import written_duration, written_power
+from gateway.quantities import written_duration, written_power, written_time
 from gateway.source_table import SourceTable
 from gateway.sources.mapping import Found, MessageMapping, Reader
 from gateway.sources.readings import IGNORED, Reason, RejectedError
@@ -160,14 +159,6 @@ def load_for_trial(path: Path) -> Config:
         if others or not error.faults:
             raise ConfigError(others or error.faults) from None
     return Config.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-
-
-def written_time(moment_ms: int) -> str:
-    """Return ms since 1970 as ISO 8601 UTC, with ms where there are some."""
-    moment = datetime.fromtimestamp(moment_ms // _MILLI, UTC).replace(microsecond=moment_ms % _MILLI * _MILLI)
-    return moment.isoformat(timespec="milliseconds" if moment_ms % _MILLI else "seconds").replace(
-        "+00:00", "Z"
-    )
 
 
 def show_outcomes(console: Console, told: Sequence[tuple[str, Outcome]]) -> None:

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from gateway.cli import app
 from gateway.config import Config
+from gateway.quantities import written_time
 from gateway.sources.readings import Reason
-from gateway.sources.trial import Outcome, Trial, written_time
+from gateway.sources.trial import Outcome, Trial
 
 POWER = {"topic": "m/{household}", "value": "/w", "unit": "W", "quantity": "power"}
 TOPIC = "m/h-1"
