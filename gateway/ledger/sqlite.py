@@ -140,8 +140,10 @@ class Ledger:
 
     def close_slot(self, release: Release, next_ms: int, closed: Closed, registers: IntArray) -> None:
         """Charge a slot, put its releases into the outbox and keep the registers, in one transaction."""
-        stands = self._registers.copy()
-        stands[:, self._meters] = registers
+        stands = self._registers
+        if self._counting:
+            stands = stands.copy()
+            stands[:, self._meters] = registers
         balances = self._balances.after(closed.state, self._homes, self._groups)
         counts = (len(closed.symbols), len(closed.group_symbols), int(np.count_nonzero(closed.spent)))
         symbols, spent = np.array(release.symbols, _SYMBOL).tobytes(), np.packbits(closed.spent).tobytes()
@@ -307,9 +309,13 @@ class Ledger:
             )
         return balances.carried_over(window, homes, groups)
 
+    @property
+    def _counting(self) -> bool:
+        """Whether there are registers on the roll: one without has nothing to keep of them."""
+        return bool(np.any(self._quantities == Quantity.REGISTER))
+
     def _save_registers(self, registers: IntArray) -> None:
-        # A roll without registers has nothing to keep.
-        if np.any(self._quantities == Quantity.REGISTER):
+        if self._counting:
             blob = registers.astype(_INT64).tobytes()
             self._db.execute("INSERT OR REPLACE INTO register VALUES (0, ?)", (blob,))
 
