@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -100,11 +100,7 @@ def simulate(
         with shown_progress(errors) as report:
             return await campaign.run(stop_on_signals(), report)
 
-    try:
-        summary = run_loop(publish())
-    except (OSError, ValueError) as error:
-        fail(str(error))
-    print_json(summary) if as_json else console.print(summary)
+    _publish(publish, as_json=as_json)
 
 
 @app.command(epilog="Example: noiseless replay homes.csv --zone +10:00 --write-config homes.toml")
@@ -181,12 +177,20 @@ def replay(
             seed=seed,
             slot=slot,
         )
-        if write_config is not None:
-            _write_config(played.config, write_config)
+    except (OSError, ValueError) as error:
+        fail(str(error))
+    if write_config is not None:
+        _write_config(played.config, write_config)
 
-        async def publish() -> dict[str, Any]:
-            return await played.run(stop_on_signals(), progress_bar(errors))
+    async def publish() -> dict[str, Any]:
+        return await played.run(stop_on_signals(), progress_bar(errors))
 
+    _publish(publish, as_json=as_json)
+
+
+def _publish(publish: Callable[[], Coroutine[Any, Any, dict[str, Any]]], *, as_json: bool) -> None:
+    """Publish until done or stopped, and print the summary."""
+    try:
         summary = run_loop(publish())
     except (OSError, ValueError) as error:
         fail(str(error))
