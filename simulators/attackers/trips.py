@@ -46,7 +46,8 @@ class Area:
         """Return the height and the width of a box (m), with so many levels for each coordinate."""
         narrowing = cos(radians((self.south + self.north) / 2 / _MICRO))
         height, width = self.north - self.south, (self.east - self.west) * narrowing
-        return tuple(side / levels / _MICRO * _METRES_PER_DEGREE for side in (height, width))  # type: ignore[return-value]
+        metres = _METRES_PER_DEGREE / _MICRO / levels
+        return height * metres, width * metres
 
 
 def levels_of_budget(bits: float) -> int:

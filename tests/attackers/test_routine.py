@@ -10,7 +10,7 @@ from recordings import recorded
 
 from gateway.privacy import IntArray
 from simulators.attackers.attack import AttackError, Options
-from simulators.attackers.recording import Recording, Released, parse, read_recording
+from simulators.attackers.recording import FloatArray, Recording, Released, parse, read_recording
 from simulators.attackers.routine import Routine, entropy_bits, learn, routine_of
 from simulators.households import Households
 
@@ -18,7 +18,7 @@ MONDAY_MS = 1_767_571_200_000
 RNG = np.random.default_rng(2)
 
 
-def home(values: np.ndarray, levels: int = 16) -> Released:  # type: ignore[type-arg]
+def home(values: FloatArray, levels: int = 16) -> Released:
     """Return a home's releases from (days, 48) values, beginning on a Monday."""
     flat = values.reshape(-1).astype(float)
     count = len(flat)
@@ -37,7 +37,7 @@ def home(values: np.ndarray, levels: int = 16) -> Released:  # type: ignore[type
     )
 
 
-def lived(days: int) -> np.ndarray:  # type: ignore[type-arg]
+def lived(days: int) -> FloatArray:
     """Up from 6:30 to 23:00, out from 8:30 to 17:00 from Monday to Friday, with some chance in every half hour."""
     usual = np.full((days, 48), 400.0)
     usual[:, :13] = usual[:, 46:] = 100
