@@ -15,8 +15,8 @@ from pydantic_core import ErrorDetails
 
 from gateway.config import Config
 from gateway.roll import FILE, with_roll
+from gateway.rulebook import NOT_SHOWN, Fault
 from gateway.rules import RULES, SQLITE
-from gateway.ruling import NOT_SHOWN, Fault
 from gateway.source_rules import SOURCE_RULES
 
 _FILES = ("password_file", "ca_file", "cert_file", "key_file")

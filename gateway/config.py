@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, PlainSerializer, model_validator
 
+from gateway.config_base import AsList, Number, Table
 from gateway.privacy import MAX_CELLS, Calibration, Missing, Rounding, WhenSpent, levels_within
 from gateway.pseudonyms import PseudonymKey
 from gateway.quantities import Duration, Power, refused
 from gateway.source_table import SourceTable
-from gateway.table import AsList, Number, Table
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}")
 _DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}

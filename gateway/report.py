@@ -19,7 +19,7 @@ from gateway.metering import metering_of
 from gateway.policy import document_of
 from gateway.privacy import MICROBITS_PER_BIT, Codebook, IntArray
 from gateway.quantities import written_duration
-from gateway.ruling import Fault
+from gateway.rulebook import Fault
 from gateway.source_table import SourceTable
 from gateway.tables import cell, table
 
@@ -219,8 +219,7 @@ def _codebook_columns(codebook: Codebook, divisor: int = 1) -> dict[str, Any]:
 
 def _source_row(source: SourceTable) -> dict[str, Any]:
     """Return a source as it is used: what its table says, and what its preset adds."""
-    fields = source.model_dump(mode="json", exclude_unset=True, exclude={"scale"})
-    return fields | ({"scale": str(source.scale)} if source.scale != 1 else {})
+    return source.model_dump(mode="json", exclude_unset=True)
 
 
 def _show_sources(console: Console, rows: Sequence[dict[str, Any]]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from gateway.config import Config, HouseholdTable
 from gateway.pseudonyms import Pseudonyms
-from gateway.ruling import NOT_SHOWN, Fault
+from gateway.rulebook import NOT_SHOWN, Fault
 
 FILE = "households_file"
 _COLUMNS = tuple(HouseholdTable.model_fields)

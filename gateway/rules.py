@@ -13,7 +13,7 @@ from gateway.mqtt import CredentialsError, TlsFiles
 from gateway.policy import Book, PolicyDocument, book_of, document_of, members_of
 from gateway.privacy import Missing, Rounding, WhenSpent
 from gateway.quantities import written_duration, written_power
-from gateway.ruling import NOT_SHOWN, Fault, RuleBook
+from gateway.rulebook import NOT_SHOWN, Fault, RuleBook
 
 _MS_PER_S = 1_000
 _LEAST_SYMBOL_LEVELS = 3

@@ -10,7 +10,7 @@ from gateway.metering import patterns_of
 from gateway.policy import members_of
 from gateway.quantities import written_duration
 from gateway.roll import meters_of
-from gateway.ruling import Fault, RuleBook
+from gateway.rulebook import Fault, RuleBook
 from gateway.source_table import SourceTable, TimeField, UnitField
 from gateway.sources.bindings import bound
 from gateway.sources.times import time_reader

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, PlainSerializer, model_validator
 
+from gateway.config_base import AsList, Number, Table
 from gateway.presets import PRESETS
 from gateway.quantities import Duration, Energy, Power, refused
-from gateway.table import AsList, Number, Table
 from gateway.topics import TopicTemplate
 
 MWH_PER_UNIT: dict[str, Fraction] = {
@@ -154,7 +154,7 @@ class SourceTable(Table):
         description='W, kW, mW, MW, Wh, kWh, mWh, MWh, J, kJ, MJ or Wmin; or { at = "/unit" }; left out where '
         "the format says it (p1, senml)",
     )
-    scale: Annotated[Any, BeforeValidator(_scale)] = Field(
+    scale: Annotated[InstanceOf[Fraction], BeforeValidator(_scale), PlainSerializer(str)] = Field(
         Fraction(1), description='the value times this is in the unit: 10, 0.001 or "1/60"'
     )
     sign: Literal["import", "export"] = Field(
