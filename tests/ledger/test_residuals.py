@@ -82,11 +82,6 @@ def service(path: Path, entered: PolicyDocument, begin: int | None = None) -> It
         ledger.close()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "noiseless.db"
-
-
 SERIES = [(300, 800), (300, 100), (MISSING, 700), (900, 450), (20, MISSING), (300, 300), (640, 999), (1, 2)]
 
 

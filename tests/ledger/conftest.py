@@ -1,0 +1,10 @@
+"""A ledger's file for each test."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "noiseless.db"
