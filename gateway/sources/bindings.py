@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ from gateway.source_table import SourceTable, TimeField
 from gateway.sources.formats import Find, SparkplugDecoder, format_named, sparkplug_metric
 
 _P1_TIME = "0-0:1.0.0"
+_NODE_LIFE = re.compile(r"spBv1\.0/[^/]+/N(?:BIRTH|DEATH)/[^/]+")
 _KIND = 2
 _KINDS = ("DATA", "BIRTH", "DEATH")
 
@@ -22,6 +24,8 @@ class Binding(NamedTuple):
         filters: from the source's topic filter to all that must be subscribed to.
         data_topic: from a topic to the one that the source's template is matched with.
         time: where the format itself says a reading's time, or None.
+        plain: whether a payload is one document of one moment, whatever its topic.
+        explains: whether the messages of a topic are no readings, but say how others are to be read.
 
     """
 
@@ -30,6 +34,8 @@ class Binding(NamedTuple):
     filters: Callable[[str], list[str]]
     data_topic: Callable[[str], str]
     time: TimeField | None
+    plain: bool
+    explains: Callable[[str], bool]
 
 
 def bound(source: SourceTable) -> Binding:
@@ -40,7 +46,13 @@ def bound(source: SourceTable) -> Binding:
     options = {"separator": source.separator} if source.format == "csv" else {}
     form = format_named(source.format, **options)
     return Binding(
-        form.compile, lambda _: form.parse, lambda text: [text], str, _own_time(source.format, value)
+        form.compile,
+        lambda _: form.parse,
+        lambda text: [text],
+        str,
+        _own_time(source.format, value),
+        plain=source.format != "senml",
+        explains=lambda _: False,
     )
 
 
@@ -60,6 +72,8 @@ def _sparkplug(time: TimeField) -> Binding:
         _lifecycle,
         _as_data,
         time,
+        plain=False,
+        explains=lambda topic: _NODE_LIFE.fullmatch(topic) is not None,
     )
 
 

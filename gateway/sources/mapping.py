@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -18,8 +17,6 @@ from gateway.sources.values import amount_reader
 from gateway.topics import TopicTemplate
 
 _SNAP = 20
-_OF_MANY_MOMENTS = ("senml", "sparkplug")
-_NODE_LIFE = re.compile(r"spBv1\.0/[^/]+/N(?:BIRTH|DEATH)/[^/]+")
 
 
 class Found(NamedTuple):
@@ -62,9 +59,8 @@ class MessageMapping:
     def __init__(self, source: SourceTable, slot_ms: int) -> None:
         self._template = TopicTemplate.parse(source.topic)
         self._format = bound(source)
-        self._notes_births = source.format == "sparkplug"
         # One document of one meter in each payload, whatever the topic.
-        self._plain = source.each is None and source.format not in _OF_MANY_MOMENTS
+        self._plain = source.each is None and self._format.plain
         self._steps = source.steps
         self._longest = source.max_bytes
         self._candidates = source.candidates
@@ -135,7 +131,7 @@ class MessageMapping:
 
     def _listener(self, topic: str) -> Reader | None:
         """Return what takes note of a message that explains others and is no reading itself."""
-        if not self._notes_births or not _NODE_LIFE.fullmatch(topic):
+        if not self._format.explains(topic):
             return None
         parse = parser_after(self._format.parser(topic))
 
